@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli.c - see cli.h. */
+#include "config.h"
+
+#include "base/cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char *program = "evenpace";
+
+static void fill_standard_descriptors(void)
+{
+    for (int fd = 0; fd <= 2; fd++) {
+        if (fcntl(fd, F_GETFD) != -1)
+            continue;
+        /* open() takes the lowest free number: fd itself */
+        if (open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd)
+            _exit(EP_EXIT_TROUBLE);
+    }
+}
+
+int ep_cli_begin(const struct ep_program *prog, int argc, char **argv)
+{
+    static char buffer[64 << 10];
+    struct ep_error err;
+    int operand = 0, rc;
+
+    program = prog->name;
+    fill_standard_descriptors();
+    (void)setvbuf(stdout, buffer, isatty(STDOUT_FILENO) ? _IOLBF : _IOFBF,
+                  sizeof buffer);
+    rc = ep_opt_parse(prog, argc, argv, &operand, &err);
+    if (rc < 0) {
+        ep_cli_error(&err);
+        exit(EP_EXIT_TROUBLE);
+    }
+    if (rc == EP_OPT_DONE)
+        exit(ep_cli_end(EP_EXIT_CLEAN));
+    return operand;
+}
+
+int ep_cli_default_format(void)
+{
+    return isatty(STDOUT_FILENO) ? EP_CLI_TEXT : EP_CLI_JSONL;
+}
+
+void ep_cli_warn(const char *fmt, ...)
+{
+    char line[1024];
+    va_list ap;
+    int n;
+
+    /* one write, so that ranks that share a terminal do not mix lines */
+    va_start(ap, fmt);
+    n = vsnprintf(line, sizeof line, fmt, ap);
+    va_end(ap);
+    if (n >= 0)
+        (void)fprintf(stderr, "%s: %s\n", program, line);
+}
+
+void ep_cli_error(const struct ep_error *err)
+{
+    ep_cli_warn("%s", err->msg);
+}
+
+void ep_cli_flush(void *unused)
+{
+    (void)unused;
+    (void)fflush(stdout); /* an error stays set and ep_cli_end reports it */
+}
+
+int ep_cli_end(int status)
+{
+    int errnum;
+
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    errnum = errno ? errno : EIO;
+    {
+        struct ep_error err;
+
+        (void)ep_error_sys(&err, errnum, "cannot write standard output");
+        ep_cli_error(&err);
+    }
+    return EP_EXIT_TROUBLE;
+}

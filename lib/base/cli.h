@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli.h - what every main() does: for the programs in bin/ only.
+ *
+ * The one module below bin/ that prints messages; it decides nothing.
+ */
+#ifndef EP_BASE_CLI_H
+#define EP_BASE_CLI_H
+
+#include "base/err.h"
+#include "base/opt.h"
+
+/* Exit statuses (evenpace(7)). */
+enum {
+    EP_EXIT_CLEAN = 0,
+    EP_EXIT_FINDING = 1, /* only with --exit-code */
+    EP_EXIT_TROUBLE = 2,
+};
+
+/* The forms of output that programs share, in the order of EP_CLI_FORMATS. */
+enum ep_cli_format { EP_CLI_TEXT, EP_CLI_JSONL, EP_CLI_TSV };
+#define EP_CLI_FORMATS "text|jsonl|tsv"
+
+/*
+ * First thing in main: opens /dev/null on descriptors 0 to 2 that the caller
+ * closed (in the wrong direction, so that their use still fails with EBADF
+ * and no file opened later lands on them), gives stdout a 64 KiB buffer
+ * (line-buffered on a terminal) and reads the options. Returns the index of
+ * the first operand; prints and exits itself on -h, -V (0) and on a wrong
+ * command line (2).
+ */
+int ep_cli_begin(const struct ep_program *prog, int argc, char **argv);
+
+/* Text on a terminal, JSON Lines elsewhere. */
+int ep_cli_default_format(void);
+
+/* "program: message" on stderr, one line. */
+void ep_cli_warn(const char *fmt, ...) EP_PRINTF(1, 2);
+void ep_cli_error(const struct ep_error *err);
+
+/* The hook for ep_input_on_wait: flushes stdout. */
+void ep_cli_flush(void *unused);
+
+/*
+ * Last thing in main: flush stdout and report what failed on it ("cannot
+ * write standard output: reason"). Returns status, or EP_EXIT_TROUBLE.
+ */
+int ep_cli_end(int status) EP_MUST_USE;
+
+#endif

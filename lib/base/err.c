@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* err.c - see err.h. */
+#include "config.h"
+
+#include "base/err.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+static void EP_PRINTF(3, 0)
+    vset(struct ep_error *e, int code, const char *fmt, va_list ap)
+{
+    e->code = code;
+    e->sys_errno = 0;
+    if (vsnprintf(e->msg, sizeof e->msg, fmt, ap) < 0)
+        e->msg[0] = '\0';
+}
+
+int ep_error_set(struct ep_error *e, int code, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (!e)
+        return code;
+    va_start(ap, fmt);
+    vset(e, code, fmt, ap);
+    va_end(ap);
+    return code;
+}
+
+int ep_error_sys(struct ep_error *e, int errnum, const char *fmt, ...)
+{
+    va_list ap;
+    size_t n;
+
+    if (!e)
+        return EP_ESYS;
+    va_start(ap, fmt);
+    vset(e, EP_ESYS, fmt, ap);
+    va_end(ap);
+    e->sys_errno = errnum;
+    n = strlen(e->msg);
+    (void)snprintf(e->msg + n, sizeof e->msg - n, ": %s", strerror(errnum));
+    return EP_ESYS;
+}
+
+int ep_error_prefix(struct ep_error *e, const char *fmt, ...)
+{
+    char old[sizeof e->msg];
+    va_list ap;
+    size_t n;
+
+    if (!e)
+        return 0;
+    memcpy(old, e->msg, sizeof old);
+    va_start(ap, fmt);
+    if (vsnprintf(e->msg, sizeof e->msg, fmt, ap) < 0)
+        e->msg[0] = '\0';
+    va_end(ap);
+    n = strlen(e->msg);
+    (void)snprintf(e->msg + n, sizeof e->msg - n, ": %s", old);
+    return e->code;
+}
+
+/* Length of the well-formed UTF-8 sequence at s (n bytes left), or 0. */
+static size_t utf8_len(const unsigned char *s, size_t n)
+{
+    size_t len = s[0] < 0x80 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+
+    if (s[0] >= 0x80 && (s[0] < 0xc2 || s[0] > 0xf4))
+        return 0;
+    if (len > n)
+        return 0;
+    for (size_t i = 1; i < len; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+        return 0;
+    return len;
+}
+
+const char *ep_escape(char *dst, size_t cap, const char *src, size_t n)
+{
+    static const char hex[] = "0123456789abcdef";
+    const unsigned char *s = (const unsigned char *)src;
+    size_t room = cap - 4, at = 0;
+
+    for (size_t i = 0; i < n;) {
+        size_t len = utf8_len(s + i, n - i);
+        bool plain =
+            len > 1 ? s[i] != 0xc2 || s[i + 1] >= 0xa0
+                    : len == 1 && s[i] >= 0x20 && s[i] != 0x7f && s[i] != '\\';
+
+        if (at + (plain ? len : 4) > room) {
+            memcpy(dst + at, "...", 3);
+            at += 3;
+            break;
+        }
+        if (plain) {
+            memcpy(dst + at, s + i, len);
+            at += len;
+            i += len;
+        } else {
+            dst[at++] = '\\';
+            dst[at++] = 'x';
+            dst[at++] = hex[s[i] >> 4];
+            dst[at++] = hex[s[i] & 15];
+            i++;
+        }
+    }
+    dst[at] = '\0';
+    return dst;
+}
