@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* json_write.c - see json_write.h. */
+#include "config.h"
+
+#include "base/json_write.h"
+
+#include "base/fp.h"
+#include "base/utf8.h"
+
+#include <math.h>
+#include <string.h>
+
+void ep_jw_init(struct ep_jw *w, struct ep_buf *out)
+{
+    w->out = out;
+    w->comma = false;
+}
+
+/* Write a token that is a whole value, or its beginning. */
+static void value(struct ep_jw *w, const char *text, size_t n)
+{
+    if (w->comma)
+        ep_buf_addc(w->out, ',');
+    ep_buf_add(w->out, text, n);
+    w->comma = true;
+}
+
+static void begin(struct ep_jw *w, char bracket)
+{
+    value(w, &bracket, 1);
+    w->comma = false;
+}
+
+static void end(struct ep_jw *w, char bracket)
+{
+    ep_buf_addc(w->out, bracket);
+    w->comma = true;
+}
+
+void ep_jw_begin_object(struct ep_jw *w)
+{
+    begin(w, '{');
+}
+
+void ep_jw_end_object(struct ep_jw *w)
+{
+    end(w, '}');
+}
+
+void ep_jw_begin_array(struct ep_jw *w)
+{
+    begin(w, '[');
+}
+
+void ep_jw_end_array(struct ep_jw *w)
+{
+    end(w, ']');
+}
+
+void ep_jw_newline(struct ep_jw *w)
+{
+    ep_buf_addc(w->out, '\n');
+    w->comma = false;
+}
+
+/* How many bytes from p on can be written as they are. */
+static size_t plain_run(const char *p, size_t n)
+{
+    size_t i = 0;
+
+    while (i < n) {
+        unsigned char c = (unsigned char)p[i];
+        int len = 1;
+
+        if (c < 0x20 || c == '"' || c == '\\')
+            break;
+        if (c >= 0x80) {
+            len = ep_utf8_len(p + i, n - i);
+            if (len <= 0)
+                break;
+        }
+        i += (size_t)len;
+    }
+    return i;
+}
+
+/* Write a byte that cannot be written as it is. */
+static void escape(struct ep_buf *out, unsigned char c)
+{
+    static const char hex[] = "0123456789abcdef";
+    static const char letters[] = "\"\"\\\\\bb\ff\nn\rr\tt";
+    char text[6] = {'\\', 'u', '0', '0', '0', '0'};
+
+    if (c >= 0x80) {
+        ep_buf_add(out, "\xef\xbf\xbd", 3);
+        return;
+    }
+    for (size_t i = 0; i + 1 < sizeof letters; i += 2) {
+        if ((unsigned char)letters[i] == c) {
+            text[1] = letters[i + 1];
+            ep_buf_add(out, text, 2);
+            return;
+        }
+    }
+    text[4] = hex[c >> 4];
+    text[5] = hex[c & 15];
+    ep_buf_add(out, text, 6);
+}
+
+/* Write the string that s becomes, and what stands before and after it. */
+static void string(struct ep_jw *w, struct ep_span s, const char *after)
+{
+    size_t i = 0;
+
+    ep_buf_adds(w->out, w->comma ? ",\"" : "\"");
+    while (i < s.len) {
+        size_t n = plain_run(s.ptr + i, s.len - i);
+
+        ep_buf_add(w->out, s.ptr + i, n);
+        i += n;
+        if (i < s.len)
+            escape(w->out, (unsigned char)s.ptr[i++]);
+    }
+    ep_buf_adds(w->out, after);
+}
+
+void ep_jw_key_bytes(struct ep_jw *w, struct ep_span key)
+{
+    string(w, key, "\":");
+    w->comma = false;
+}
+
+void ep_jw_key(struct ep_jw *w, const char *key)
+{
+    ep_jw_key_bytes(w, (struct ep_span){key, strlen(key)});
+}
+
+void ep_jw_bytes(struct ep_jw *w, struct ep_span str)
+{
+    string(w, str, "\"");
+    w->comma = true;
+}
+
+void ep_jw_string(struct ep_jw *w, const char *str)
+{
+    ep_jw_bytes(w, (struct ep_span){str, strlen(str)});
+}
+
+void ep_jw_double(struct ep_jw *w, double x)
+{
+    char text[EP_FP_MAX];
+
+    if (isfinite(x))
+        value(w, text, ep_fp_print(x, text));
+    else
+        ep_jw_null(w);
+}
+
+void ep_jw_int(struct ep_jw *w, int64_t x)
+{
+    char text[EP_FP_MAX];
+
+    value(w, text, ep_fp_print_int(x, text));
+}
+
+void ep_jw_uint(struct ep_jw *w, uint64_t x)
+{
+    char text[EP_FP_MAX];
+    size_t at = sizeof text;
+
+    do {
+        text[--at] = (char)('0' + x % 10);
+        x /= 10;
+    } while (x > 0);
+    value(w, text + at, sizeof text - at);
+}
+
+void ep_jw_bool(struct ep_jw *w, bool x)
+{
+    if (x)
+        value(w, "true", 4);
+    else
+        value(w, "false", 5);
+}
+
+void ep_jw_null(struct ep_jw *w)
+{
+    value(w, "null", 4);
+}
+
+void ep_jw_raw(struct ep_jw *w, struct ep_span json)
+{
+    value(w, json.ptr, json.len);
+}
+
+void ep_jw_key_string(struct ep_jw *w, const char *key, const char *str)
+{
+    ep_jw_key(w, key);
+    ep_jw_string(w, str);
+}
+
+void ep_jw_key_double(struct ep_jw *w, const char *key, double x)
+{
+    if (!isfinite(x))
+        return;
+    ep_jw_key(w, key);
+    ep_jw_double(w, x);
+}
+
+void ep_jw_key_int(struct ep_jw *w, const char *key, int64_t x)
+{
+    ep_jw_key(w, key);
+    ep_jw_int(w, x);
+}
