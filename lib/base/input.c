@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* input.c - see input.h. */
+#include "config.h"
+
+#include "base/input.h"
+
+#include "base/gz.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define RAW_BYTES ((size_t)1 << 17)
+
+struct ep_input {
+    char *name;
+    int fd;
+    bool sniffed; /* the first bytes were looked at */
+    bool ended;   /* read(2) said 0 */
+    bool failed;  /* an error was reported or is in late */
+    struct ep_gz *gz;
+    uint64_t raw_offset; /* file offset of raw[0] */
+    size_t raw_at, raw_len;
+    unsigned char *raw;
+    struct ep_error late; /* code != 0: report it after the data */
+    void (*on_wait)(void *ctx);
+    void *on_wait_ctx;
+};
+
+struct ep_input *ep_input_open(const char *path, struct ep_error *err)
+{
+    bool is_stdin = strcmp(path, "-") == 0;
+    char shown[200];
+    struct ep_input *in;
+    struct stat st;
+    int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    int errnum = errno;
+
+    (void)ep_escape(shown, sizeof shown, path, strlen(path));
+    if (fd >= 0 && !is_stdin && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
+        (void)close(fd);
+        fd = -1;
+        errnum = EISDIR;
+    }
+    if (fd < 0) {
+        (void)ep_error_sys(err, errnum, "cannot open %s", shown);
+        return NULL;
+    }
+    in = ep_calloc(1, sizeof *in);
+    in->name = ep_strdup(is_stdin ? "stdin" : shown);
+    in->fd = fd;
+    in->raw = ep_calloc(1, RAW_BYTES);
+    return in;
+}
+
+void ep_input_close(struct ep_input *in)
+{
+    if (!in)
+        return;
+    if (in->fd != STDIN_FILENO)
+        (void)close(in->fd);
+    ep_gz_free(in->gz);
+    free(in->raw);
+    free(in->name);
+    free(in);
+}
+
+const char *ep_input_name(const struct ep_input *in)
+{
+    return in->name;
+}
+
+void ep_input_on_wait(struct ep_input *in, void (*fn)(void *ctx), void *ctx)
+{
+    in->on_wait = fn;
+    in->on_wait_ctx = ctx;
+}
+
+/* read(2), whole of EINTR, with the hook called before it would block. */
+static ssize_t read_some(struct ep_input *in, void *dst, size_t cap,
+                         struct ep_error *err)
+{
+    if (in->on_wait) {
+        struct pollfd p = {.fd = in->fd, .events = POLLIN};
+
+        if (poll(&p, 1, 0) == 0)
+            in->on_wait(in->on_wait_ctx);
+    }
+    for (;;) {
+        ssize_t n = read(in->fd, dst, cap);
+
+        if (n >= 0) {
+            in->ended = n == 0;
+            return n;
+        }
+        if (errno != EINTR) {
+            in->failed = true;
+            return ep_error_sys(err, errno, "cannot read %s", in->name);
+        }
+    }
+}
+
+/* Append to raw, behind what is not used yet. */
+static int refill(struct ep_input *in, struct ep_error *err)
+{
+    ssize_t n;
+
+    if (in->raw_at) {
+        memmove(in->raw, in->raw + in->raw_at, in->raw_len - in->raw_at);
+        in->raw_offset += in->raw_at;
+        in->raw_len -= in->raw_at;
+        in->raw_at = 0;
+    }
+    n = read_some(in, in->raw + in->raw_len, RAW_BYTES - in->raw_len, err);
+    if (n < 0)
+        return (int)n;
+    in->raw_len += (size_t)n;
+    return 0;
+}
+
+static int sniff(struct ep_input *in, struct ep_error *err)
+{
+    while (in->raw_len < 2 && !in->ended) {
+        int rc = refill(in, err);
+
+        if (rc < 0)
+            return rc;
+        if (in->raw_len && in->raw[0] != 0x1f)
+            break;
+    }
+    in->sniffed = true;
+    if (in->raw_len >= 2 && in->raw[0] == 0x1f && in->raw[1] == 0x8b) {
+        in->gz = ep_gz_new(err);
+        if (!in->gz) {
+            in->failed = true;
+            return ep_error_prefix(err, "cannot read %s", in->name);
+        }
+    }
+    return 0;
+}
+
+static ssize_t read_plain(struct ep_input *in, void *dst, size_t cap,
+                          struct ep_error *err)
+{
+    size_t left = in->raw_len - in->raw_at;
+
+    if (!left)
+        return in->ended ? 0 : read_some(in, dst, cap, err);
+    if (left > cap)
+        left = cap;
+    memcpy(dst, in->raw + in->raw_at, left);
+    in->raw_at += left;
+    return (ssize_t)left;
+}
+
+/* Note damage at the current offset; it is reported once dst was taken. */
+static int spoil(struct ep_input *in, int code)
+{
+    if (code == EP_ETRUNC)
+        (void)ep_error_set(&in->late, code,
+                           "compressed data end in the middle");
+    in->failed = true;
+    return ep_error_prefix(&in->late, "cannot read %s: byte %llu", in->name,
+                           (unsigned long long)(in->raw_offset + in->raw_at));
+}
+
+static ssize_t read_gz(struct ep_input *in, void *dst, size_t cap,
+                       struct ep_error *err)
+{
+    size_t got = 0;
+
+    while (!got && !in->late.code) {
+        size_t used = in->raw_len - in->raw_at;
+        int rc;
+
+        got = cap;
+        rc = ep_gz_step(in->gz, in->raw + in->raw_at, &used, dst, &got,
+                        &in->late);
+        in->raw_at += used;
+        if (rc < 0) {
+            (void)spoil(in, rc);
+        } else if (!got && in->raw_at == in->raw_len) {
+            if (in->ended) {
+                if (ep_gz_whole(in->gz))
+                    return 0;
+                (void)spoil(in, EP_ETRUNC);
+            } else if (refill(in, err) < 0) {
+                return EP_ESYS;
+            }
+        }
+    }
+    if (got)
+        return (ssize_t)got;
+    if (err)
+        *err = in->late;
+    return in->late.code;
+}
+
+ssize_t ep_input_read(struct ep_input *in, void *dst, size_t cap,
+                      struct ep_error *err)
+{
+    if (in->failed && !in->late.code)
+        return ep_error_set(err, EP_ESYS, "cannot read %s: it failed before",
+                            in->name);
+    if (!in->sniffed) {
+        int rc = sniff(in, err);
+
+        if (rc < 0)
+            return rc;
+    }
+    return in->gz ? read_gz(in, dst, cap, err) : read_plain(in, dst, cap, err);
+}
