@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* record.c - see record.h. */
+#include "config.h"
+
+#include "record/record.h"
+
+#include "base/json.h"
+#include "base/json_write.h"
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INDEX_SIZE 512 /* power of two, several times EP_KEYS */
+#define NONE 255
+#define INT_LIMIT 9007199254740992.0
+
+/* What a slot holds, kept beside the record while it is parsed. */
+enum slot { IS_STRING, IS_NUMBER, IS_ARRAY, IS_OTHER };
+
+struct ep_record_parser {
+    unsigned char index[INDEX_SIZE]; /* open addressing: a key, or NONE */
+    struct ep_buf text;              /* unescaped strings of the line */
+    unsigned char slot[EP_KEYS];
+};
+
+/* First and last bytes and the length tell our keys apart well enough. */
+static size_t hash(const char *s, size_t n)
+{
+    uint32_t h = (uint32_t)n * 0x9e3779b1u;
+
+    h ^= (uint32_t)(unsigned char)s[0] * 0x85ebca6bu;
+    h ^= (uint32_t)(unsigned char)s[n / 2] * 0xc2b2ae35u;
+    h ^= (uint32_t)(unsigned char)s[n - 1] * 0x27d4eb2fu;
+    return (h ^ h >> 15) * 0x2c1b3c6du >> 23;
+}
+
+struct ep_record_parser *ep_record_parser_new(void)
+{
+    struct ep_record_parser *p = ep_calloc(1, sizeof *p);
+
+    ep_buf_init(&p->text);
+    memset(p->index, NONE, sizeof p->index);
+    for (int k = 0; k < EP_KEYS; k++) {
+        const char *name = ep_key_table[k].name;
+        size_t h = hash(name, strlen(name));
+
+        while (p->index[h] != NONE)
+            h = (h + 1) % INDEX_SIZE;
+        p->index[h] = (unsigned char)k;
+    }
+    return p;
+}
+
+void ep_record_parser_free(struct ep_record_parser *p)
+{
+    if (!p)
+        return;
+    ep_buf_free(&p->text);
+    free(p);
+}
+
+/* The key of that name, or NONE. Names with escapes are none of ours. */
+static int find_key(const struct ep_record_parser *p, struct ep_span name)
+{
+    size_t h;
+
+    if (!name.len)
+        return NONE;
+    for (h = hash(name.ptr, name.len); p->index[h] != NONE;
+         h = (h + 1) % INDEX_SIZE)
+        if (ep_span_eq(name, ep_key_table[p->index[h]].name))
+            return p->index[h];
+    return NONE;
+}
+
+static void mark(struct ep_record *r, int k)
+{
+    r->have[k >> 6] |= UINT64_C(1) << (k & 63);
+}
+
+static void unmark(struct ep_record *r, int k)
+{
+    r->have[k >> 6] &= ~(UINT64_C(1) << (k & 63));
+}
+
+/* Decode an escaped string into p->text, which never moves within a line. */
+static struct ep_span decode(struct ep_record_parser *p,
+                             const struct ep_json_value *v, size_t line_len)
+{
+    size_t at;
+
+    if (!p->text.len)
+        (void)ep_buf_reserve(&p->text, line_len + 1);
+    at = p->text.len;
+    ep_json_unescape(v, &p->text);
+    return (struct ep_span){p->text.ptr + at, p->text.len - at};
+}
+
+/* Put one value in its slot; whether it fits the type is checked later. */
+static int fill(struct ep_record_parser *p, struct ep_record *r, int k,
+                struct ep_json *j, const struct ep_json_value *v)
+{
+    mark(r, k);
+    switch (v->kind) {
+    case EP_JSON_STRING:
+        p->slot[k] = IS_STRING;
+        r->v[k].str =
+            v->escaped ? decode(p, v, (size_t)(j->end - j->start)) : v->raw;
+        return 0;
+    case EP_JSON_NUMBER:
+        p->slot[k] = IS_NUMBER;
+        if (ep_json_double(v, &r->v[k].num) < 0)
+            return ep_error_set(j->err, EP_ERANGE, "%s is not a finite number",
+                                ep_key_table[k].name);
+        return 0;
+    case EP_JSON_NULL:
+        unmark(r, k);
+        return 0;
+    case EP_JSON_ARRAY:
+        p->slot[k] = IS_ARRAY;
+        return ep_json_skip(j, &r->v[k].str);
+    default:
+        p->slot[k] = IS_OTHER;
+        return 0;
+    }
+}
+
+static enum ep_type find_type(struct ep_span name)
+{
+    for (int t = 0; t < EP_TYPES; t++)
+        if (ep_span_eq(name, ep_type_table[t].name))
+            return (enum ep_type)t;
+    return EP_OTHER;
+}
+
+static int wrong_kind(int k, enum ep_value want, struct ep_error *err)
+{
+    static const char *const names[] = {
+        [EP_V_STRING] = "a string",
+        [EP_V_NUMBER] = "a number",
+        [EP_V_INTEGER] = "a whole number",
+        [EP_V_STRINGS] = "an array of strings",
+    };
+
+    return ep_error_set(err, EP_EFORMAT, "%s is not %s", ep_key_table[k].name,
+                        names[want]);
+}
+
+static int check_strings(struct ep_span text, struct ep_error *err)
+{
+    struct ep_json j;
+    struct ep_json_value v;
+    int rc = ep_json_begin(&j, text.ptr, text.len, &v, err);
+
+    if (rc < 0)
+        return rc;
+    ep_json_enter(&j);
+    while ((rc = ep_json_next(&j, NULL, &v)) > 0)
+        if (v.kind != EP_JSON_STRING)
+            return ep_error_set(err, EP_EFORMAT, "not a string");
+    return rc;
+}
+
+static int check_key(const struct ep_record_parser *p,
+                     const struct ep_record *r, int k, struct ep_error *err)
+{
+    const struct ep_key_info *info = &ep_key_table[k];
+    enum ep_value want = ep_key_value(r->type, (enum ep_key)k);
+    double v = r->v[k].num;
+
+    if (want == EP_V_STRING)
+        return p->slot[k] == IS_STRING ? 0 : wrong_kind(k, want, err);
+    if (want == EP_V_STRINGS)
+        return p->slot[k] == IS_ARRAY && check_strings(r->v[k].str, err) == 0
+                   ? 0
+                   : wrong_kind(k, want, err);
+    if (p->slot[k] != IS_NUMBER)
+        return wrong_kind(k, want, err);
+    if (want == EP_V_INTEGER) {
+        if (fabs(v) > INT_LIMIT)
+            return ep_error_set(err, EP_ERANGE, "%s is beyond 2^53",
+                                info->name);
+        if (v != floor(v))
+            return wrong_kind(k, want, err);
+    }
+    if (v < info->min || v > info->max)
+        return ep_error_set(err, EP_ERANGE, "%s is %.6g, not in %.6g..%.6g",
+                            info->name, v, info->min, info->max);
+    return 0;
+}
+
+/* Check ranges and kinds of all keys, and that none is missing. */
+static int check(const struct ep_record_parser *p, const struct ep_record *r,
+                 struct ep_error *err)
+{
+    const struct ep_type_info *t = &ep_type_table[r->type];
+
+    for (int half = 0; half < 2; half++) {
+        uint64_t bits = r->have[half];
+
+        for (; bits; bits &= bits - 1) {
+            int k = half * 64 + __builtin_ctzll(bits);
+            int rc = check_key(p, r, k, err);
+
+            if (rc < 0)
+                return rc;
+        }
+    }
+    for (int i = 0; t->need[i] != EP_K_TYPE; i++)
+        if (!ep_record_has(r, t->need[i]))
+            return ep_error_set(err, EP_EFORMAT, "%s record without %s",
+                                t->name, ep_key_table[t->need[i]].name);
+    return 0;
+}
+
+int ep_record_parse(struct ep_record_parser *p, const char *line, size_t len,
+                    struct ep_record *r, struct ep_error *err)
+{
+    struct ep_json_value key, v;
+    struct ep_json j;
+    int rc = ep_json_begin(&j, line, len, &v, err);
+
+    r->have[0] = r->have[1] = 0;
+    ep_buf_reset(&p->text);
+    if (rc < 0)
+        return rc;
+    if (v.kind != EP_JSON_OBJECT)
+        return ep_error_set(err, EP_EFORMAT, "not a JSON object");
+    ep_json_enter(&j);
+    while ((rc = ep_json_next(&j, &key, &v)) > 0) {
+        int k = find_key(p, key.raw);
+
+        if (k == NONE)
+            continue;
+        rc = fill(p, r, k, &j, &v);
+        if (rc < 0)
+            return rc;
+    }
+    if (rc == 0)
+        rc = ep_json_end(&j);
+    if (rc < 0)
+        return rc;
+    if (!ep_record_has(r, EP_K_TYPE) || p->slot[EP_K_TYPE] != IS_STRING)
+        return ep_error_set(err, EP_EFORMAT, "no type");
+    r->type = find_type(r->v[EP_K_TYPE].str);
+    return r->type == EP_OTHER ? 0 : check(p, r, err);
+}
+
+double ep_record_num(const struct ep_record *r, enum ep_key k)
+{
+    return ep_record_has(r, k) ? r->v[k].num : (double)NAN;
+}
+
+int64_t ep_record_int(const struct ep_record *r, enum ep_key k,
+                      int64_t fallback)
+{
+    return ep_record_has(r, k) ? (int64_t)r->v[k].num : fallback;
+}
+
+struct ep_span ep_record_str(const struct ep_record *r, enum ep_key k)
+{
+    return ep_record_has(r, k) ? r->v[k].str : (struct ep_span){NULL, 0};
+}
+
+void ep_record_begin(struct ep_record *r, enum ep_type type)
+{
+    r->type = type;
+    r->have[0] = r->have[1] = 0;
+    ep_record_set_str(r, EP_K_TYPE, ep_type_table[type].name);
+}
+
+void ep_record_set_num(struct ep_record *r, enum ep_key k, double v)
+{
+    if (!isfinite(v)) {
+        unmark(r, k);
+        return;
+    }
+    mark(r, k);
+    r->v[k].num = v;
+}
+
+void ep_record_set_int(struct ep_record *r, enum ep_key k, int64_t v)
+{
+    ep_record_set_num(r, k, (double)v);
+}
+
+void ep_record_set_str(struct ep_record *r, enum ep_key k, const char *s)
+{
+    ep_record_set_span(r, k, (struct ep_span){s, s ? strlen(s) : 0});
+}
+
+void ep_record_set_span(struct ep_record *r, enum ep_key k, struct ep_span s)
+{
+    if (!s.ptr) {
+        unmark(r, k);
+        return;
+    }
+    mark(r, k);
+    r->v[k].str = s;
+}
+
+void ep_record_copy_where(struct ep_record *dst, const struct ep_record *src)
+{
+    for (int k = EP_K_JOB; k <= EP_K_WORKER; k++) {
+        unmark(dst, k);
+        if (ep_record_has(src, (enum ep_key)k)) {
+            mark(dst, k);
+            dst->v[k] = src->v[k];
+        }
+    }
+}
+
+/* An array of strings without the white space between its elements. */
+static void add_compact(struct ep_buf *out, struct ep_span text)
+{
+    bool inside = false;
+
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+
+        if (inside && c == '\\')
+            ep_buf_addc(out, text.ptr[i++]), c = text.ptr[i];
+        else if (c == '"')
+            inside = !inside;
+        if (inside || (unsigned char)c > ' ')
+            ep_buf_addc(out, c);
+    }
+}
+
+void ep_record_print(const struct ep_record *r, struct ep_buf *out)
+{
+    struct ep_jw w;
+
+    ep_jw_init(&w, out);
+    ep_jw_begin_object(&w);
+    for (int k = 0; k < EP_KEYS; k++) {
+        const char *name = ep_key_table[k].name;
+
+        if (!ep_record_has(r, (enum ep_key)k))
+            continue;
+        switch (ep_key_value(r->type, (enum ep_key)k)) {
+        case EP_V_STRING:
+            ep_jw_key(&w, name);
+            ep_jw_bytes(&w, r->v[k].str);
+            break;
+        case EP_V_STRINGS:
+            ep_jw_key(&w, name);
+            ep_jw_raw(&w, (struct ep_span){"", 0});
+            add_compact(out, r->v[k].str);
+            break;
+        case EP_V_INTEGER:
+            ep_jw_key_int(&w, name, (int64_t)r->v[k].num);
+            break;
+        case EP_V_NUMBER:
+            ep_jw_key_double(&w, name, r->v[k].num);
+            break;
+        }
+    }
+    ep_jw_end_object(&w);
+    ep_buf_addc(out, '\n');
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stream.c - see stream.h. */
+#include "config.h"
+
+#include "record/stream.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct source {
+    struct ep_lines *lines; /* NULL once it has ended */
+    struct ep_record_parser *parser;
+    struct ep_record record; /* the next one to deliver */
+    struct ep_line line;     /* where it came from */
+    double ts;               /* its ts; -inf without one */
+    bool ready;
+};
+
+struct ep_stream {
+    struct ep_stream_config config;
+    struct source *sources;
+    int nsources;
+    struct source *last; /* delivered last */
+    uint64_t records, bad;
+    int failed;
+    struct ep_error error; /* what ended a strict stream */
+};
+
+static void complain(struct ep_stream *s, const struct ep_error *err)
+{
+    if (s->config.complain)
+        s->config.complain(s->config.ctx, err);
+}
+
+/* An input failed. Returns the code to end with, or 0 to go on. */
+static int fail(struct ep_stream *s, const struct ep_error *err)
+{
+    s->failed++;
+    if (s->config.strict) {
+        s->error = *err;
+        return err->code;
+    }
+    complain(s, err);
+    return 0;
+}
+
+/* A bad line; err holds the bare reason. As fail(). */
+static int bad_line(struct ep_stream *s, const struct source *src,
+                    struct ep_error *err)
+{
+    (void)ep_error_prefix(err, "cannot use %s:%llu", ep_lines_name(src->lines),
+                          (unsigned long long)src->line.number);
+    s->bad++;
+    if (s->config.strict) {
+        s->error = *err;
+        return err->code;
+    }
+    if (s->bad == 1)
+        complain(s, err);
+    return 0;
+}
+
+static void end_source(struct source *src)
+{
+    ep_lines_free(src->lines);
+    src->lines = NULL;
+}
+
+static bool is_blank(const struct ep_line *line)
+{
+    size_t i = 0;
+
+    while (i < line->len && (line->ptr[i] == ' ' || line->ptr[i] == '\t'))
+        i++;
+    return i == line->len;
+}
+
+/* The next good record of src into src->record; ready says if there is one. */
+static int advance(struct ep_stream *s, struct source *src)
+{
+    struct ep_error err;
+
+    src->ready = false;
+    while (src->lines) {
+        int rc = ep_lines_next(src->lines, &src->line, &err);
+
+        if (rc == 0 || (rc < 0 && rc != EP_ELIMIT)) {
+            end_source(src);
+            return rc < 0 ? fail(s, &err) : 0;
+        }
+        if (rc > 0) {
+            if (is_blank(&src->line))
+                continue;
+            rc = ep_record_parse(src->parser, src->line.ptr, src->line.len,
+                                 &src->record, &err);
+        }
+        if (rc == 0) {
+            src->ts = ep_record_num(&src->record, EP_K_TS);
+            if (isnan(src->ts))
+                src->ts = (double)-INFINITY;
+            src->ready = true;
+            return 0;
+        }
+        rc = bad_line(s, src, &err);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+static void open_source(struct ep_stream *s, const char *path)
+{
+    struct source *src = &s->sources[s->nsources];
+    struct ep_error err;
+    struct ep_input *in = ep_input_open(path, &err);
+
+    if (!in) {
+        (void)fail(s, &err);
+        return;
+    }
+    if (s->config.on_wait)
+        ep_input_on_wait(in, s->config.on_wait, s->config.ctx);
+    src->lines = ep_lines_new(in);
+    src->parser = ep_record_parser_new();
+    s->nsources++;
+}
+
+struct ep_stream *ep_stream_open(const char *const *paths, int n,
+                                 const struct ep_stream_config *config)
+{
+    static const char *const just_stdin[] = {"-"};
+    struct ep_stream *s = ep_calloc(1, sizeof *s);
+
+    s->config = *config;
+    if (n == 0) {
+        paths = just_stdin;
+        n = 1;
+    }
+    s->sources = ep_calloc((size_t)n, sizeof *s->sources);
+    for (int i = 0; i < n && !s->error.code; i++)
+        open_source(s, paths[i]);
+    for (int i = 0; i < s->nsources && !s->error.code; i++)
+        (void)advance(s, &s->sources[i]);
+    return s;
+}
+
+void ep_stream_close(struct ep_stream *s)
+{
+    if (!s)
+        return;
+    for (int i = 0; i < s->nsources; i++) {
+        end_source(&s->sources[i]);
+        ep_record_parser_free(s->sources[i].parser);
+    }
+    free(s->sources);
+    free(s);
+}
+
+int ep_stream_next(struct ep_stream *s, const struct ep_record **r,
+                   const struct ep_line **line, struct ep_error *err)
+{
+    struct source *first = NULL;
+
+    if (s->last && !s->error.code)
+        (void)advance(s, s->last);
+    s->last = NULL;
+    if (s->error.code) {
+        if (err)
+            *err = s->error;
+        return s->error.code;
+    }
+    for (int i = 0; i < s->nsources; i++) {
+        struct source *src = &s->sources[i];
+
+        if (src->ready && (!first || src->ts < first->ts))
+            first = src;
+    }
+    if (!first)
+        return 0;
+    s->last = first;
+    s->records++;
+    *r = &first->record;
+    if (line)
+        *line = &first->line;
+    return 1;
+}
+
+int ep_stream_reject(struct ep_stream *s, struct ep_error *err, const char *fmt,
+                     ...)
+{
+    struct ep_error reason = {.code = EP_EFORMAT};
+    va_list ap;
+    int rc;
+
+    va_start(ap, fmt);
+    if (vsnprintf(reason.msg, sizeof reason.msg, fmt, ap) < 0)
+        reason.msg[0] = '\0';
+    va_end(ap);
+    s->records--;
+    rc = bad_line(s, s->last, &reason);
+    if (rc < 0 && err)
+        *err = s->error;
+    return rc;
+}
+
+uint64_t ep_stream_records(const struct ep_stream *s)
+{
+    return s->records;
+}
+
+uint64_t ep_stream_bad(const struct ep_stream *s)
+{
+    return s->bad;
+}
+
+int ep_stream_failed(const struct ep_stream *s)
+{
+    return s->failed;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stream.h - records from one or more inputs, with one policy for bad lines.
+ *
+ * Several inputs are merged by ts: at each call the record with the least ts
+ * among the next ones of all inputs comes first (a record without ts comes
+ * at once). So a file per rank reads as one stream, provided that each file
+ * is in order itself. Blank lines are passed over.
+ *
+ * Bad lines (not a record, or refused by the caller) are counted; the first
+ * is described with FILE:LINE. By default reading goes on behind them; with
+ * strict the first ends the stream. An input that cannot be opened or read
+ * to its end is a failure: described, counted apart, the other inputs go on
+ * (not with strict).
+ */
+#ifndef EP_RECORD_STREAM_H
+#define EP_RECORD_STREAM_H
+
+#include "base/err.h"
+#include "base/lines.h"
+#include "record/record.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ep_stream; /* opaque */
+
+struct ep_stream_config {
+    bool strict;
+    /* Called once for the first bad line, and for every failed input. */
+    void (*complain)(void *ctx, const struct ep_error *err);
+    /* Called before a read that would wait (ep_input_on_wait); may be NULL. */
+    void (*on_wait)(void *ctx);
+    void *ctx;
+};
+
+/*
+ * Open n inputs ("-" is standard input); n == 0 means standard input alone.
+ * Never NULL: an input that cannot be opened counts as failed. The paths are
+ * borrowed until closed.
+ * Memory: about 0.4 MiB per input, and one descriptor each while open.
+ */
+struct ep_stream *ep_stream_open(const char *const *paths, int n,
+                                 const struct ep_stream_config *config);
+void ep_stream_close(struct ep_stream *s); /* NULL allowed */
+
+/*
+ * The next record and the line that it came from, both borrowed until the
+ * next call (line may be NULL if the caller does not want it). Returns 1, 0
+ * at the end, or a negative error (strict only).
+ */
+int ep_stream_next(struct ep_stream *s, const struct ep_record **r,
+                   const struct ep_line **line,
+                   struct ep_error *err) EP_MUST_USE;
+
+/*
+ * The caller refuses the record just read: counts as a bad line with the
+ * given reason. Returns 0, or EP_EFORMAT with *err filled when strict.
+ */
+int ep_stream_reject(struct ep_stream *s, struct ep_error *err, const char *fmt,
+                     ...) EP_MUST_USE EP_PRINTF(3, 4);
+
+uint64_t ep_stream_records(const struct ep_stream *s); /* good ones so far */
+uint64_t ep_stream_bad(const struct ep_stream *s);     /* bad lines so far */
+int ep_stream_failed(const struct ep_stream *s);       /* failed inputs */
+
+#endif
