@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * watch.h - the detectors put together: who became slow, when, by how much.
+ *
+ * A watch takes samples of a job in the order of time and calls back with
+ * findings. It knows nothing of files or records. What it does:
+ *
+ *   steps    one pace (changepoint.h) per rank or worker, over busy / mb where
+ *            the rank tells them (seconds of work per micro-batch: comparable
+ *            between ranks and not changed by new shares), else over busy,
+ *            else over dur. A change that the other ranks of the job show
+ *            alike is not the rank's: it is left to the job.
+ *   job      one more pace over the longest dur of each step.
+ *   peers    (peers.h) every "window" steps the medians of busy / mb of all
+ *            ranks, so that a rank that was slow from its first step is found
+ *            too; and the probes of all devices for the same test.
+ *   cause    what the samples before and since the onset say (verdict.c).
+ *
+ * Ranks are compared by step number, so the streams of all ranks have to be
+ * merged by time; a rank may be a step or two ahead.
+ */
+#ifndef EP_DETECT_WATCH_H
+#define EP_DETECT_WATCH_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "detect/changepoint.h"
+#include "detect/peers.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Most ranks, workers, jobs and probed devices together. */
+#define EP_WATCH_MAX_SERIES 1000000
+
+#define EP_WATCH_WINDOW_MAX 64
+
+struct ep_watch_config {
+    struct ep_changepoint_config pace;
+    struct ep_peers_config peers;
+    int64_t window; /* steps behind a peer comparison, 4..EP_WATCH_WINDOW_MAX */
+    int64_t persist; /* comparisons in a row that make a finding, >= 1 */
+};
+
+#define EP_WATCH_DEFAULTS                                                      \
+    {                                                                          \
+        .pace = EP_CHANGEPOINT_DEFAULTS, .peers = EP_PEERS_DEFAULTS,           \
+        .window = 16, .persist = 2                                             \
+    }
+
+enum ep_scope {
+    EP_SCOPE_JOB,
+    EP_SCOPE_RANK,
+    EP_SCOPE_WORKER,
+    EP_SCOPE_GPU,
+    EP_SCOPE_HOST,
+};
+
+enum ep_finding_kind {
+    EP_FINDING_ONSET,
+    EP_FINDING_RELIEF,
+    EP_FINDING_SPIKE,
+};
+
+/* Names of the two, as event records have them. */
+extern const char *const ep_scope_names[];
+extern const char *const ep_finding_names[];
+
+/* Strings are borrowed for the time of the call. */
+struct ep_finding {
+    enum ep_finding_kind kind;
+    enum ep_scope scope;
+    const char *job;      /* NULL without one */
+    const char *host;     /* NULL if not known */
+    int64_t rank;         /* -1 if it has none */
+    const char *id;       /* "rank=3", "host=n1"; NULL for the job */
+    const char *eid;      /* onset, updates and relief share it */
+    const char *cause;    /* one of the words of skewdetect(1) */
+    const char *evidence; /* a sentence without full stop */
+    double ts;            /* when it was decided: end of the last sample */
+    double since;         /* ts of the first sample that differs */
+    int64_t step;         /* its step, -1 if it has none */
+    double factor;        /* level now / healthy level; >= 1 is slower */
+    double p;             /* how sure */
+    double gpu_hours;     /* relief of a job: device hours lost; else NaN */
+};
+
+struct ep_watch;
+
+/*
+ * Free with ep_watch_free. config may be NULL (defaults); EP_EDOM if a field
+ * is out of its range. fn is called from within the functions below.
+ */
+struct ep_watch *ep_watch_new(const struct ep_watch_config *config,
+                              void (*fn)(void *ctx, const struct ep_finding *),
+                              void *ctx, struct ep_error *err) EP_MUST_USE;
+void ep_watch_free(struct ep_watch *w); /* NULL allowed */
+
+/* One iteration: of a rank, of a worker, or (neither) of the job. */
+struct ep_watch_step {
+    struct ep_span job, host, worker; /* len 0: none */
+    int64_t rank;                     /* -1: none */
+    double ts;                        /* s */
+    int64_t step;
+    double dur;  /* s, > 0 */
+    double busy; /* s, NaN: not told */
+    int64_t mb;  /* -1: not told; 0: the rank had no work */
+};
+
+/*
+ * Errors, the watch being untouched then: EP_EDOM (dur is 0, or busy is 0 of
+ * a rank with work; ts or step runs backwards in its series), EP_ELIMIT (too
+ * many series). A step number that falls while ts grows is a restart.
+ * Cost: O(window); at an onset O(ranks), and every "window" steps
+ * O(ranks log ranks).
+ */
+int ep_watch_step(struct ep_watch *w, const struct ep_watch_step *s,
+                  struct ep_error *err) EP_MUST_USE;
+
+/* One measurement of one device. */
+struct ep_watch_probe {
+    struct ep_span job, host, gpu, test, dtype, unit;
+    int64_t rank; /* -1: none */
+    int64_t size; /* -1: none */
+    double ts;
+    double value; /* > 0 */
+    bool high_is_better;
+    double spread;  /* relative MAD, NaN: not told */
+    double ref_own; /* the device's own healthy value; NaN: not told */
+};
+
+/*
+ * Devices are compared when one reports for the second time (so a round is
+ * over) and at the end. A device is its gpu, else its rank, else its host.
+ * Errors: EP_EDOM (value <= 0), EP_ELIMIT.
+ */
+int ep_watch_probe(struct ep_watch *w, const struct ep_watch_probe *s,
+                   struct ep_error *err) EP_MUST_USE;
+
+/*
+ * The share of CPU time that a rank got while it was busy (gauge cpu_share,
+ * 0..1): tells contention for the CPU from a slow device. Ranks not seen yet
+ * are remembered. Errors: EP_EDOM, EP_ELIMIT.
+ */
+int ep_watch_cpu_share(struct ep_watch *w, struct ep_span job, int64_t rank,
+                       double ts, double value,
+                       struct ep_error *err) EP_MUST_USE;
+
+/* The input is at its end: judge what is still open. */
+void ep_watch_finish(struct ep_watch *w);
+
+#endif
