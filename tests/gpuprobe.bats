@@ -84,7 +84,7 @@ x'
     for n in 1 2 3; do
         echo "$n" >&"$to"
         read -r -t 20 -u "$from" line
-        [[ $line =~ \"n\":$n[,}] ]]
+        [[ $line =~ \"n\":${n}[,}] ]]
         read -r -t 20 -u "$from" line
         read -r -t 20 -u "$from" line
     done

@@ -58,7 +58,7 @@ table() {
     # and no header but the C library's is missing from the table
     run -0 bash -c "grep -rhoE '#include <[^>]+>' bin lib | sort -u |
         sed 's/#include <//; s/>//' |
-        grep -vxE '(assert|ctype|dirent|errno|fcntl|getopt|inttypes|limits|math|poll|pthread|sched|signal|stdalign|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string|time|unistd|immintrin|emmintrin)\.h|sys/[a-z]+\.h' |
+        grep -vxE '(assert|ctype|dirent|errno|fcntl|float|getopt|inttypes|limits|math|poll|pthread|sched|signal|stdalign|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string|time|unistd|immintrin|emmintrin)\.h|sys/[a-z]+\.h' |
         grep -vxFf <(cut -d' ' -f1 '$BATS_TEST_TMPDIR/vendors') || true"
     [ -z "$output" ]
 }
@@ -169,6 +169,15 @@ table() {
         <("$top_builddir/tests/unit/test_record" --keys | sort) \
         <(awk '/^\.Sh KEYS/ { on = 1; next } /^\.Sh/ { on = 0 }
             on && /^\.It Sy/ { print $3 }' man/evenpace-record.5 | sort)
+}
+
+@test "the pipeline of README.md prints what it says" {
+    sed -n '/^```console/,/^```$/p' README.md | sed '/^```/d' \
+        >"$BATS_TEST_TMPDIR/examples"
+    [ "$(grep -c '^\$ ' "$BATS_TEST_TMPDIR/examples")" -ge 3 ]
+    mkdir "$BATS_TEST_TMPDIR/run"
+    cd "$BATS_TEST_TMPDIR/run" || return 1
+    run -0 "$top_srcdir/tests/run-examples" "$BATS_TEST_TMPDIR/examples"
 }
 
 @test "README links to man pages that exist" {

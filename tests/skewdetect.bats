@@ -202,9 +202,9 @@ EOF
 @test "probes: hosts and gpus are devices; high is better" {
     for h in n1 n2 n3 n4; do
         printf '{"type":"probe","ts":1,"host":"%s","test":"membw:copy","value":%s,"unit":"B/s","better":"high"}\n' \
-            $h $([ $h = n3 ] && echo 1e10 || echo 2e10)
+            $h "$([ $h = n3 ] && echo 1e10 || echo 2e10)"
         printf '{"type":"probe","ts":1,"host":"%s","gpu":"GPU-%s","test":"gemm","value":%s,"unit":"FLOP/s","better":"high"}\n' \
-            $h $h $([ $h = n2 ] && echo 1e12 || echo 2e12)
+            $h $h "$([ $h = n2 ] && echo 1e12 || echo 2e12)"
     done >in
     run -0 skewdetect in
     run -0 jq -r '[.scope, .id, (.factor * 100 | round) / 100, .cause] |

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -166,8 +167,8 @@ static int spoil(struct ep_input *in, int code)
         (void)ep_error_set(&in->late, code,
                            "compressed data end in the middle");
     in->failed = true;
-    return ep_error_prefix(&in->late, "cannot read %s: byte %llu", in->name,
-                           (unsigned long long)(in->raw_offset + in->raw_at));
+    return ep_error_prefix(&in->late, "cannot read %s: byte %" PRIu64, in->name,
+                           in->raw_offset + in->raw_at);
 }
 
 static ssize_t read_gz(struct ep_input *in, void *dst, size_t cap,

@@ -219,8 +219,7 @@ static void compare(struct ep_watch *w, struct probe_group *g)
     in = (struct ep_peers_input){
         x, noise, n, g->high_is_better ? EP_PEERS_HIGH : EP_PEERS_LOW};
     /* the values were checked when they came in */
-    if (n < 2 ||
-        ep_peers_compare(&in, &w->config.peers, peers, &all, NULL) < 0)
+    if (n < 2 || ep_peers_compare(&in, &w->config.peers, peers, &all, NULL) < 0)
         n = 0;
     for (size_t i = 0; i < n; i++) {
         struct device *d = &g->v[at[i]];

@@ -14,7 +14,7 @@ int main(int argc, char **argv)
             return 1;
         }
         LLVMFuzzerTestOneInput(buf, fread(buf, 1, sizeof buf, f));
-        fclose(f);
+        (void)fclose(f);
     }
     return 0;
 }

@@ -14,7 +14,7 @@ static char *lookup(const char *name)
 {
     for (const char *const *e = env; e[0]; e += 2)
         if (strcmp(e[0], name) == 0)
-            return (char *)(uintptr_t)e[1];
+            return (char *)e[1]; /* never written to */
     return NULL;
 }
 
