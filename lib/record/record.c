@@ -12,28 +12,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INDEX_SIZE 512 /* power of two, several times EP_KEYS */
+#define INDEX_BITS 9
+#define INDEX_SIZE (1 << INDEX_BITS) /* several times EP_KEYS */
 #define NONE 255
 #define INT_LIMIT 9007199254740992.0
 
 /* What a slot holds, kept beside the record while it is parsed. */
 enum slot { IS_STRING, IS_NUMBER, IS_ARRAY, IS_OTHER };
 
+/* A key's name as ep_json_head gives it, its length and the key. */
+struct entry {
+    uint64_t head;
+    unsigned char len, key; /* key NONE: free */
+};
+
 struct ep_record_parser {
-    unsigned char index[INDEX_SIZE]; /* open addressing: a key, or NONE */
-    struct ep_buf text;              /* unescaped strings of the line */
+    struct entry index[INDEX_SIZE]; /* open addressing */
+    struct ep_buf text;             /* unescaped strings of the line */
     unsigned char slot[EP_KEYS];
 };
 
-/* First and last bytes and the length tell our keys apart well enough. */
-static size_t hash(const char *s, size_t n)
+static size_t hash(uint64_t head, size_t len)
 {
-    uint32_t h = (uint32_t)n * 0x9e3779b1u;
+    return (head ^ len * UINT64_C(0x9e3779b97f4a7c15)) *
+               UINT64_C(0xbf58476d1ce4e5b9) >>
+           (64 - INDEX_BITS);
+}
 
-    h ^= (uint32_t)(unsigned char)s[0] * 0x85ebca6bu;
-    h ^= (uint32_t)(unsigned char)s[n / 2] * 0xc2b2ae35u;
-    h ^= (uint32_t)(unsigned char)s[n - 1] * 0x27d4eb2fu;
-    return (h ^ h >> 15) * 0x2c1b3c6du >> 23;
+/* As ep_json_head: the first 8 bytes, the first byte lowest. */
+static uint64_t head_of(const char *s, size_t n)
+{
+    uint64_t w = 0;
+
+    for (size_t i = 0; i < n && i < 8; i++)
+        w |= (uint64_t)(unsigned char)s[i] << 8 * i;
+    return w;
 }
 
 struct ep_record_parser *ep_record_parser_new(void)
@@ -41,14 +54,18 @@ struct ep_record_parser *ep_record_parser_new(void)
     struct ep_record_parser *p = ep_calloc(1, sizeof *p);
 
     ep_buf_init(&p->text);
-    memset(p->index, NONE, sizeof p->index);
+    for (size_t i = 0; i < INDEX_SIZE; i++)
+        p->index[i].key = NONE;
     for (int k = 0; k < EP_KEYS; k++) {
         const char *name = ep_key_table[k].name;
-        size_t h = hash(name, strlen(name));
+        size_t len = strlen(name);
+        uint64_t head = head_of(name, len);
+        size_t at = hash(head, len);
 
-        while (p->index[h] != NONE)
-            h = (h + 1) % INDEX_SIZE;
-        p->index[h] = (unsigned char)k;
+        while (p->index[at].key != NONE)
+            at = (at + 1) % INDEX_SIZE;
+        p->index[at] =
+            (struct entry){head, (unsigned char)len, (unsigned char)k};
     }
     return p;
 }
@@ -62,16 +79,20 @@ void ep_record_parser_free(struct ep_record_parser *p)
 }
 
 /* The key of that name, or NONE. Names with escapes are none of ours. */
-static int find_key(const struct ep_record_parser *p, struct ep_span name)
+static int find_key(const struct ep_record_parser *p, const struct ep_json *j,
+                    struct ep_span name)
 {
-    size_t h;
+    uint64_t head = ep_json_head(j, name);
 
-    if (!name.len)
-        return NONE;
-    for (h = hash(name.ptr, name.len); p->index[h] != NONE;
-         h = (h + 1) % INDEX_SIZE)
-        if (ep_span_eq(name, ep_key_table[p->index[h]].name))
-            return p->index[h];
+    for (size_t at = hash(head, name.len); p->index[at].key != NONE;
+         at = (at + 1) % INDEX_SIZE) {
+        const struct entry *e = &p->index[at];
+
+        if (e->head == head && e->len == name.len &&
+            (name.len <= 8 || memcmp(ep_key_table[e->key].name + 8,
+                                     name.ptr + 8, name.len - 8) == 0))
+            return e->key;
+    }
     return NONE;
 }
 
@@ -230,7 +251,7 @@ int ep_record_parse(struct ep_record_parser *p, const char *line, size_t len,
         return ep_error_set(err, EP_EFORMAT, "not a JSON object");
     ep_json_enter(&j);
     while ((rc = ep_json_next(&j, &key, &v)) > 0) {
-        int k = find_key(p, key.raw);
+        int k = find_key(p, &j, key.raw);
 
         if (k == NONE)
             continue;
