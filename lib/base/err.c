@@ -4,6 +4,8 @@
 
 #include "base/err.h"
 
+#include "base/utf8.h"
+
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -64,24 +66,6 @@ int ep_error_prefix(struct ep_error *e, const char *fmt, ...)
     return e->code;
 }
 
-/* Length of the well-formed UTF-8 sequence at s (n bytes left), or 0. */
-static size_t utf8_len(const unsigned char *s, size_t n)
-{
-    size_t len = s[0] < 0x80 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-
-    if (s[0] >= 0x80 && (s[0] < 0xc2 || s[0] > 0xf4))
-        return 0;
-    if (len > n)
-        return 0;
-    for (size_t i = 1; i < len; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-        return 0;
-    return len;
-}
-
 const char *ep_escape(char *dst, size_t cap, const char *src, size_t n)
 {
     static const char hex[] = "0123456789abcdef";
@@ -89,7 +73,8 @@ const char *ep_escape(char *dst, size_t cap, const char *src, size_t n)
     size_t room = cap - 4, at = 0;
 
     for (size_t i = 0; i < n;) {
-        size_t len = utf8_len(s + i, n - i);
+        int got = ep_utf8_len(src + i, n - i);
+        size_t len = got > 0 ? (size_t)got : 0;
         bool plain =
             len > 1 ? s[i] != 0xc2 || s[i + 1] >= 0xa0
                     : len == 1 && s[i] >= 0x20 && s[i] != 0x7f && s[i] != '\\';

@@ -53,6 +53,9 @@ struct ep_fp_decimal {
 /* 10^0 ... 10^22, all exact. Private to ep_fp_from_decimal. */
 extern const double ep_fp_exact_pow10[23];
 
+/* 10^0 .. 10^19: all that fit. For scanners. */
+extern const uint64_t ep_fp_pow10_u64[20];
+
 /* What ep_fp_from_decimal does when the first way does not serve. */
 double ep_fp_from_decimal_slow(const struct ep_fp_decimal *d, const char *text,
                                size_t len);

@@ -24,7 +24,7 @@ struct decimal {
     int exp10;
 };
 
-static const uint64_t pow10_u64[20] = {
+const uint64_t ep_fp_pow10_u64[20] = {
     UINT64_C(1),
     UINT64_C(10),
     UINT64_C(100),
@@ -114,7 +114,7 @@ static int count_digits(uint64_t v)
 
     v |= 1;                                       /* 0 has a digit, too */
     n = ((64 - __builtin_clzll(v)) * 1233) >> 12; /* log10(2) */
-    return n + (v >= pow10_u64[n]);
+    return n + (v >= ep_fp_pow10_u64[n]);
 }
 
 /* The 8 digits of v < 10^8, the first in the lowest byte. */
@@ -151,10 +151,10 @@ struct digits {
 /* 10^16 <= s < 10^17 */
 static struct digits split(uint64_t s)
 {
-    uint64_t rest = s % pow10_u64[16];
+    uint64_t rest = s % ep_fp_pow10_u64[16];
     struct digits d;
 
-    d.first = (char)('0' + s / pow10_u64[16]);
+    d.first = (char)('0' + s / ep_fp_pow10_u64[16]);
     d.a = eight_digits((uint32_t)(rest / 100000000));
     d.b = eight_digits((uint32_t)(rest % 100000000));
     if (d.b)
@@ -300,7 +300,7 @@ size_t ep_fp_print(double x, char out[EP_FP_MAX])
     v = shortest(bits);
     n = count_digits(v.s);
     e = v.exp10 + n - 1;
-    d = split(v.s * pow10_u64[17 - n]);
+    d = split(v.s * ep_fp_pow10_u64[17 - n]);
     p = e < -5 || e >= 17 ? put_scientific(p, &d, e) : put_decimal(p, &d, e);
     return (size_t)(p - out);
 }

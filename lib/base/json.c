@@ -14,10 +14,6 @@
 
 #include "base/json_impl.h"
 
-static const uint64_t pow10_u64[] = {
-    1, 10, 100, 1000, 10000, 100000, 1000000, 10000000,
-};
-
 EP_INLINE bool is_digit(char c)
 {
     return (unsigned char)(c - '0') <= 9;
@@ -61,7 +57,7 @@ EP_INLINE const char *digits(const struct ep_json *j, const char *p,
         }
         n = (unsigned)__builtin_ctzll(other) >> 3;
         w = w << (56 - 8 * n) << 8;
-        *mant = *mant * pow10_u64[n] + eight_digits(w);
+        *mant = *mant * ep_fp_pow10_u64[n] + eight_digits(w);
         return p + n;
     }
 }

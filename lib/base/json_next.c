@@ -58,26 +58,6 @@ struct masks {
     uint32_t other; /* not a digit */
 };
 
-static const uint64_t power10[] = {
-    UINT64_C(1),
-    UINT64_C(10),
-    UINT64_C(100),
-    UINT64_C(1000),
-    UINT64_C(10000),
-    UINT64_C(100000),
-    UINT64_C(1000000),
-    UINT64_C(10000000),
-    UINT64_C(100000000),
-    UINT64_C(1000000000),
-    UINT64_C(10000000000),
-    UINT64_C(100000000000),
-    UINT64_C(1000000000000),
-    UINT64_C(10000000000000),
-    UINT64_C(100000000000000),
-    UINT64_C(1000000000000000),
-    UINT64_C(10000000000000000),
-};
-
 /* Value of the n digits (1 to 8) before q. Reads the 8 bytes before q. */
 EP_INLINE uint64_t short_run(const char *q, unsigned n)
 {
@@ -131,7 +111,7 @@ EP_INLINE int take_number(struct ep_json *j, struct ep_json_value *key,
         f = (unsigned)__builtin_ctz(other) - n - 1;
         if (EP_UNLIKELY(f - 1 > 15 || n + f > 19))
             return ep_json_next_general(j, key, v);
-        mant = mant * power10[f] + run(q, f);
+        mant = mant * ep_fp_pow10_u64[f] + run(q, f);
     }
     /* With a padded text, this may have run into what follows it. */
     if (EP_UNLIKELY((*q | 0x20) == 'e' || q > j->end))
