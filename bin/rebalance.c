@@ -10,12 +10,10 @@
 #include "base/buf.h"
 #include "base/cli.h"
 #include "base/mem.h"
-#include "base/outfile.h"
 #include "plan/balance.h"
 #include "plan/balance_text.h"
 #include "plan/ranks.h"
-#include "record/record.h"
-#include "record/stream.h"
+#include "record/filter.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -23,33 +21,20 @@
 #include <string.h>
 
 static struct {
-    int format;
-    bool exit_code, strict, quiet, verbose;
-    const char *output;
-    int64_t max_bad, window;
+    struct ep_filter_options io;
+    int64_t window;
     double min_gain;
 } opt = {
+    .io = {.format = -1},
     .window = 16,
     .min_gain = 0.02,
 };
 
 static const struct ep_opt options[] = {
-    {'f', "format", EP_OPT_CHOICE, &opt.format, EP_CLI_FORMATS,
-     "form of the plans [text on a terminal]", 0, 0},
-    {'o', "output", EP_OPT_STRING, &opt.output, "FILE",
-     "write to FILE, whole or not at all", 0, 0},
-    {'q', "quiet", EP_OPT_FLAG, &opt.quiet, NULL, "no warnings, no remarks", 0,
-     0},
-    {'v', "verbose", EP_OPT_FLAG, &opt.verbose, NULL,
-     "say on stderr what plans are based on", 0, 0},
-    {0, "exit-code", EP_OPT_FLAG, &opt.exit_code, NULL,
-     "status 1 if a plan was found", 0, 0},
-    {0, "max-bad", EP_OPT_INT, &opt.max_bad, "N",
-     "bad lines that are accepted [0]", 0, 1e15},
+    EP_FILTER_OPTIONS(opt.io, "say on stderr what plans are based on",
+                      "status 1 if a plan was found"),
     {0, "min-gain", EP_OPT_DOUBLE, &opt.min_gain, "R",
      "least gain in throughput of a plan [0.02]", 0, 1e6},
-    {0, "strict", EP_OPT_FLAG, &opt.strict, NULL, "stop at the first bad line",
-     0, 0},
     {0, "window", EP_OPT_INT, &opt.window, "N",
      "steps behind the pace of a rank [16]", 1, EP_RATES_WINDOW_MAX},
 };
@@ -79,9 +64,8 @@ struct cause {
 };
 
 struct run {
-    FILE *out;
+    struct ep_filter io;
     struct ep_buf text;
-    bool tsv_header;
     struct job *job; /* NULL until a layout was read */
     uint64_t steps, events, plans;
     double last_ts;    /* of the steps */
@@ -201,25 +185,19 @@ static void to_records(struct run *run, const struct cause *why,
     ep_record_set_str(&r, EP_K_ACTION, "shares");
     ep_record_set_num(&r, EP_K_GAIN, p->gain);
     ep_record_set_num(&r, EP_K_COST, run->job->cost);
-    if (opt.format == EP_CLI_TSV && !run->tsv_header)
-        ep_record_tsv_header(EP_PLAN, &run->text);
-    run->tsv_header = true;
     for (size_t g = 0; g < run->job->config.groups; g++) {
         if (p->to[g] == p->from[g])
             continue;
         ep_record_set_int(&r, EP_K_DP, (int64_t)g);
         ep_record_set_int(&r, EP_K_FROM, p->from[g]);
         ep_record_set_int(&r, EP_K_TO, p->to[g]);
-        if (opt.format == EP_CLI_TSV)
-            ep_record_print_tsv(&r, &run->text);
-        else
-            ep_record_print(&r, &run->text);
+        ep_filter_write(&run->io, &r);
     }
 }
 
 static void put(struct run *run)
 {
-    (void)fwrite(run->text.ptr, 1, run->text.len, run->out);
+    (void)fwrite(run->text.ptr, 1, run->text.len, run->io.out);
     ep_buf_reset(&run->text);
 }
 
@@ -233,7 +211,7 @@ static void say_no_plan(struct run *run, const struct cause *why,
                         const struct ep_balance_plan *p)
 {
     static const struct ep_span none = {NULL, 0};
-    bool text = opt.format == EP_CLI_TEXT;
+    bool text = opt.io.format == EP_CLI_TEXT;
 
     if (why->ts == run->said_ts)
         return;
@@ -242,7 +220,7 @@ static void say_no_plan(struct run *run, const struct cause *why,
     if (text) {
         ep_buf_addc(&run->text, '\n');
         put(run);
-    } else if (!opt.quiet) {
+    } else if (!opt.io.quiet) {
         ep_cli_warn("%s", run->text.ptr);
     }
     ep_buf_reset(&run->text);
@@ -287,17 +265,17 @@ static void plan(struct run *run, const struct cause *why, bool again)
         return;
     }
     if (verdict == EP_BALANCE_BLIND) {
-        if (opt.verbose)
+        if (opt.io.verbose)
             ep_cli_warn("no plan yet: nothing tells a pace");
         return;
     }
     run->told = true;
-    if (!opt.quiet)
+    if (!opt.io.quiet)
         warn_assumed(run, &p);
-    if (opt.verbose)
+    if (opt.io.verbose)
         describe(run, &p);
     if (verdict == EP_BALANCE_PLAN) {
-        if (opt.format == EP_CLI_TEXT)
+        if (opt.io.format == EP_CLI_TEXT)
             ep_balance_text(&p, run->job->cost, why->eid, &run->text);
         else
             to_records(run, why, &p);
@@ -305,7 +283,7 @@ static void plan(struct run *run, const struct cause *why, bool again)
         run->plans++;
         run->said_ts = why->ts;
     } else if (verdict == EP_BALANCE_PENDING) {
-        if (opt.verbose)
+        if (opt.io.verbose)
             ep_cli_warn(
                 "no new plan: the last one is as good, and not "
                 "applied yet");
@@ -429,35 +407,20 @@ static int take(struct run *run, const struct ep_record *r,
 
 /* ==== The run ==== */
 
-static void complain(void *ctx, const struct ep_error *err)
-{
-    (void)ctx;
-    ep_cli_error(err);
-}
-
-static void flush(void *ctx)
-{
-    const struct run *run = ctx;
-
-    (void)fflush(run->out);
-}
-
 /* All records. 0, or the error that ended a strict run. */
-static int read_all(struct run *run, struct ep_stream *in, struct ep_error *err)
+static int read_all(struct run *run, struct ep_error *err)
 {
     const struct ep_record *r;
     int rc;
 
-    while ((rc = ep_stream_next(in, &r, NULL, err)) > 0) {
+    while ((rc = ep_filter_next(&run->io, &r, NULL, err)) > 0) {
         struct ep_error why;
 
         if (take(run, r, &why) < 0) {
-            rc = ep_stream_reject(in, err, "%s", why.msg);
+            rc = ep_filter_reject(&run->io, &why, err);
             if (rc < 0)
                 break;
         }
-        if (ferror(run->out))
-            return 0; /* reported when the output is closed */
     }
     if (rc == 0 && run->job && (!run->triggered || !run->told)) {
         const struct cause why = {.ts = run->last_ts};
@@ -467,55 +430,34 @@ static int read_all(struct run *run, struct ep_stream *in, struct ep_error *err)
     return rc;
 }
 
-/* The exit status, and messages about what was not as it should be. */
-static int judge(const struct run *run, const struct ep_stream *in)
+/* Why there was nothing to plan from; NULL if there was. */
+static const char *idle(const struct run *run)
 {
-    uint64_t bad = ep_stream_bad(in);
-
-    if (opt.verbose)
-        ep_cli_warn("%llu step and %llu event records, plans: %llu",
-                    (unsigned long long)run->steps,
-                    (unsigned long long)run->events,
-                    (unsigned long long)run->plans);
-    if (bad > 1 && !opt.quiet)
-        ep_cli_warn("%llu bad lines in all", (unsigned long long)bad);
-    if (ep_stream_failed(in) || bad > (uint64_t)opt.max_bad || run->trouble)
-        return EP_EXIT_TROUBLE;
-    if (!run->told) {
-        ep_cli_warn("cannot plan: %s",
-                    !run->job ? "no layout record in input"
-                    : run->steps || run->events
-                        ? "no step has busy and mb, no event names a rank or "
-                          "group"
-                        : "no step or event record in input");
-        return EP_EXIT_TROUBLE;
-    }
-    return opt.exit_code && run->plans ? EP_EXIT_FINDING : EP_EXIT_CLEAN;
+    if (run->told)
+        return NULL;
+    if (!run->job)
+        return "cannot plan: no layout record in input";
+    if (!run->steps && !run->events)
+        return "cannot plan: no step or event record in input";
+    return "cannot plan: no step has busy and mb, no event names a rank or "
+           "group";
 }
 
 static int run_all(struct run *run, const char *const *paths, int n,
                    struct ep_error *err)
 {
-    struct ep_stream_config how = {.strict = opt.strict,
-                                   .complain = complain,
-                                   .on_wait = flush,
-                                   .ctx = run};
-    struct ep_outfile *out = ep_outfile_open(opt.output, err);
-    struct ep_stream *in;
-    int rc, status = EP_EXIT_TROUBLE;
+    int rc = ep_filter_open(&run->io, &opt.io, paths, n, err), status;
 
-    if (!out)
-        return err->code;
-    run->out = ep_outfile_stream(out);
-    in = ep_stream_open(paths, n, &how);
-    rc = read_all(run, in, err);
-    if (rc == 0)
-        status = judge(run, in);
-    ep_stream_close(in);
-    if (rc == 0 && run->out != stdout)
-        return ep_outfile_commit(out, err) < 0 ? err->code : status;
-    ep_outfile_abort(out); /* standard output is ep_cli_end's */
-    return rc < 0 ? rc : status;
+    if (rc < 0)
+        return rc;
+    rc = read_all(run, err);
+    if (opt.io.verbose)
+        ep_cli_warn("%llu step and %llu event records, plans: %llu",
+                    (unsigned long long)run->steps,
+                    (unsigned long long)run->events,
+                    (unsigned long long)run->plans);
+    status = ep_filter_close(&run->io, rc, idle(run), run->plans > 0, err);
+    return run->trouble ? EP_EXIT_TROUBLE : status;
 }
 
 /*
@@ -542,8 +484,9 @@ int main(int argc, char **argv)
     struct run run = {.said_ts = (double)NAN};
     int first, status;
 
-    opt.format = ep_cli_default_format();
     first = ep_cli_begin(&program, argc, argv);
+    if (opt.io.format < 0)
+        opt.io.format = ep_cli_default_format();
     if (first == argc) {
         ep_cli_warn("cannot plan: no LAYOUT given (try --help)");
         return ep_cli_end(EP_EXIT_TROUBLE);

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * filter.h - what all programs that read records have in common: the options,
+ * the streams in and out, the policy for bad lines, the exit status.
+ *
+ * For the programs in bin/ only: like base/cli.h it prints messages.
+ */
+#ifndef EP_RECORD_FILTER_H
+#define EP_RECORD_FILTER_H
+
+#include "base/buf.h"
+#include "base/cli.h"
+#include "base/err.h"
+#include "base/outfile.h"
+#include "record/record.h"
+#include "record/stream.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct ep_filter_options {
+    int format; /* enum ep_cli_format, or -1: ep_cli_default_format() */
+    const char *output;
+    bool quiet, verbose, strict, exit_code;
+    int64_t max_bad;
+};
+
+/* Entries for a program's table of options; o is a struct ep_filter_options. */
+#define EP_FILTER_OPTIONS(o, verbose_help, exit_code_help)                      \
+    {'f',                                                                       \
+     "format",                                                                  \
+     EP_OPT_CHOICE,                                                             \
+     &(o).format,                                                               \
+     EP_CLI_FORMATS,                                                            \
+     "form of the output [text on a terminal]",                                 \
+     0,                                                                         \
+     0},                                                                        \
+        {'o',         "output", EP_OPT_STRING,                                  \
+         &(o).output, "FILE",   "write to FILE, whole or not at all",           \
+         0,           0},                                                       \
+        {'q', "quiet", EP_OPT_FLAG, &(o).quiet, NULL, "no summary, no remarks", \
+         0,   0},                                                               \
+        {'v', "verbose", EP_OPT_FLAG, &(o).verbose, NULL, verbose_help, 0, 0},  \
+        {0,    "exit-code",    EP_OPT_FLAG, &(o).exit_code,                     \
+         NULL, exit_code_help, 0,           0},                                 \
+        {0,          "max-bad",                                                 \
+         EP_OPT_INT, &(o).max_bad,                                              \
+         "N",        "bad lines that are accepted [0]",                         \
+         0,          1e15},                                                     \
+    {                                                                           \
+        0, "strict", EP_OPT_FLAG, &(o).strict, NULL,                            \
+            "stop at the first bad line", 0, 0                                  \
+    }
+
+/* Visible so that it can stand on the stack; fields are read-only. */
+struct ep_filter {
+    const struct ep_filter_options *opt; /* borrowed */
+    struct ep_stream *in;
+    struct ep_outfile *file;
+    FILE *out;          /* where the program writes */
+    struct ep_buf text; /* room for the program to format in */
+    uint32_t headers;   /* bit t: the tsv header of type t was written */
+};
+
+/*
+ * Open n inputs (0: standard input) and the output. The output is flushed
+ * before an input would wait, so that a pipeline is prompt. On error nothing
+ * is open.
+ */
+int ep_filter_open(struct ep_filter *f, const struct ep_filter_options *opt,
+                   const char *const *paths, int n,
+                   struct ep_error *err) EP_MUST_USE;
+
+/*
+ * The next record, as ep_stream_next: 1, 0 at the end, or an error (strict).
+ * Also 0 once the output has failed: there is nobody to work for, and
+ * ep_filter_close will say so.
+ */
+int ep_filter_next(struct ep_filter *f, const struct ep_record **r,
+                   const struct ep_line **line,
+                   struct ep_error *err) EP_MUST_USE;
+
+/* The record just read is refused for the reason in why; see ep_stream. */
+int ep_filter_reject(struct ep_filter *f, const struct ep_error *why,
+                     struct ep_error *err) EP_MUST_USE;
+
+/* Write a record in the form asked for: jsonl, or tsv with its header. */
+void ep_filter_write(struct ep_filter *f, const struct ep_record *r);
+
+/*
+ * End: rc is what ended the reading (0 or an error, whose message is in err),
+ * idle is why nothing could be done ("cannot ...: no step record in the
+ * input") or NULL, found whether there was a finding. Says what is left to
+ * say, commits the output (or, after an error, leaves a file as it was) and
+ * frees everything. Returns an exit status.
+ */
+int ep_filter_close(struct ep_filter *f, int rc, const char *idle, bool found,
+                    struct ep_error *err) EP_MUST_USE;
+
+#endif
