@@ -13,7 +13,7 @@ slurm_cpus=4 # of a node; it is told so, whatever the host has
 slurm_missing() {
     local p
     for p in munged mungekey slurmctld slurmd srun sbatch salloc; do
-        command -v "$p" >/dev/null || {
+        type -P "$p" >/dev/null || { # not the functions of a test
             echo "Slurm is not installed: no $p"
             return
         }
@@ -42,12 +42,13 @@ three_free_ports() {
 }
 
 slurm_write_conf() { # slurm_write_conf DIR PORT
+    local here='NodeHostname=localhost NodeAddr=127.0.0.1'
     cat >"$1/slurm.conf" <<EOF
 ClusterName=evenpace
 SlurmctldHost=localhost(127.0.0.1)
 SlurmctldPort=$2
-NodeName=n1 NodeHostname=localhost NodeAddr=127.0.0.1 Port=$(($2 + 1)) CPUs=$slurm_cpus
-NodeName=n2 NodeHostname=localhost NodeAddr=127.0.0.1 Port=$(($2 + 2)) CPUs=$slurm_cpus
+NodeName=n1 $here Port=$(($2 + 1)) CPUs=$slurm_cpus
+NodeName=n2 $here Port=$(($2 + 2)) CPUs=$slurm_cpus
 PartitionName=all Nodes=n1,n2 Default=YES
 SlurmUser=root
 SlurmdUser=root
@@ -73,25 +74,39 @@ SlurmdSpoolDir=$1/%n
 EOF
 }
 
-# slurm_daemon NAME COMMAND...: start it; its pid goes into the file pids.
+# slurm_daemon NAME COMMAND...: start it; its pid is kept in slurm_pids.
 slurm_daemon() {
     setpriv --pdeathsig TERM "${@:2}" \
         </dev/null >"$slurm_dir/$1.log" 2>&1 3>&- &
-    echo $! >>"$slurm_dir/pids"
+    slurm_pids+=($!)
 }
 
 slurm_is_up() { # both nodes are idle
-    [ "$(timeout 5 sinfo -h -t idle -o %D 2>/dev/null)" = 2 ]
+    [ "$(timeout 2 sinfo -h -t idle -o %D 2>/dev/null)" = 2 ]
 }
 
-# Wait until a command succeeds, at most so many tenths of a second.
-within() { # within TENTHS COMMAND...
-    local i
-    for ((i = 0; i < $1; i++)); do
-        "${@:2}" && return
+all_gone() { # all_gone PID...
+    local pid
+    for pid in "$@"; do
+        ! kill -0 "$pid" 2>/dev/null || return 1
+    done
+}
+
+slurm_is_decided() { # up, or one of the daemons has left
+    local pid
+    for pid in "${slurm_pids[@]}"; do
+        kill -0 "$pid" 2>/dev/null || return 0
+    done
+    slurm_is_up
+}
+
+# Wait until a command succeeds, but not much longer than so many seconds.
+within() { # within SECONDS COMMAND...
+    local end=$((SECONDS + $1))
+    until "${@:2}"; do
+        [ "$SECONDS" -lt "$end" ] || return 1
         sleep 0.1
     done
-    return 1
 }
 
 slurm_try() {
@@ -102,11 +117,11 @@ slurm_try() {
     slurm_daemon munged munged --foreground --force --num-threads=2 \
         --key-file="$slurm_dir/munge.key" --socket="$slurm_dir/munge.sock" \
         --pid-file="$slurm_dir/munge.pid" --seed-file="$slurm_dir/munge.seed"
-    within 50 test -S "$slurm_dir/munge.sock" || return 1
+    within 5 test -S "$slurm_dir/munge.sock" || return 1
     slurm_daemon slurmctld slurmctld -D
     slurm_daemon slurmd-n1 slurmd -D -N n1
     slurm_daemon slurmd-n2 slurmd -D -N n2
-    within 100 slurm_is_up
+    within 10 slurm_is_decided && slurm_is_up
 }
 
 # slurm_up DIR: start the cluster in the folder DIR, which is made; exports
@@ -117,6 +132,7 @@ slurm_up() {
         return 1
     fi
     local try
+    slurm_pids=()
     for try in 1 2 3; do
         slurm_dir=$1
         export SLURM_CONF=$slurm_dir/slurm.conf
@@ -130,14 +146,7 @@ slurm_up() {
 }
 
 slurm_is_empty() { # there are no jobs
-    [ -z "$(timeout 5 squeue -h 2>/dev/null)" ]
-}
-
-all_gone() { # all_gone PID...
-    local pid
-    for pid in "$@"; do
-        ! kill -0 "$pid" 2>/dev/null || return 1
-    done
+    [ -z "$(timeout 2 squeue -h 2>/dev/null)" ]
 }
 
 # Processes of the cluster: those with its SLURM_CONF in their environment
@@ -148,22 +157,22 @@ slurm_left() {
         /proc/[0-9]*/environ
 }
 
-# Stop what slurm_up started, in whatever state it is.
+# Stop what slurm_up started, in whatever state it is, and even if its folder
+# has gone, as when bats was interrupted.
 slurm_down() {
-    local pids=() left=() p
-    [ -s "${slurm_dir:-}/pids" ] || return 0
-    mapfile -t pids <"$slurm_dir/pids"
+    local left=() p
+    [ ${#slurm_pids[@]} -gt 0 ] || return 0
     if ! slurm_is_empty; then
-        timeout 5 scancel --user=root 2>/dev/null
-        within 30 slurm_is_empty
+        timeout 2 scancel --user=root 2>/dev/null
+        within 3 slurm_is_empty
     fi
-    kill "${pids[@]}" 2>/dev/null
-    within 50 all_gone "${pids[@]}" || kill -KILL "${pids[@]}" 2>/dev/null
+    kill "${slurm_pids[@]}" 2>/dev/null
+    within 5 all_gone "${slurm_pids[@]}"
     mapfile -t left < <(slurm_left)
     for p in "${left[@]}"; do
         p=${p#/proc/}
         kill -KILL "${p%/environ}" 2>/dev/null
     done
-    rm -f "$slurm_dir/pids"
+    slurm_pids=()
     return 0
 }

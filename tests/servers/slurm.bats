@@ -23,11 +23,12 @@ setup() {
     rank_programs
 }
 
-# A hanging launcher fails its test; srun gives its job up on SIGTERM.
+# A launcher that hangs fails its test; srun ends its job on SIGTERM.
 srun() {
-    command timeout 30 srun -Q "$@" </dev/null
+    command timeout --foreground 30 srun -Q "$@" </dev/null
 }
 
+# srun passes whole lines on as long as they are of at most 1024 bytes.
 @test "srun on two nodes: each record is of its rank and job" {
     srun -N2 -n2 ./probe --repeat 20 >out.jsonl
     skewdetect --strict -q out.jsonl >/dev/null
@@ -64,7 +65,7 @@ srun -o 'steps-%t.jsonl' ./steps 2
 skewdetect --exit-code --strict -f text steps-?.jsonl || exit
 echo 'not stopped'
 EOF
-    run -1 timeout 50 sbatch --wait -N2 -n2 -o out.txt job.sh
+    run -1 timeout --foreground 50 sbatch --wait -N2 -n2 -o out.txt job.sh
     cat out.txt
     [ "$(cat told.* | wc -l)" -eq 2 ]
     [ -e probes.jsonl ]
@@ -73,10 +74,10 @@ EOF
 }
 
 @test "mpirun in an allocation: the rank is mpirun's, not Slurm's" {
-    command -v mpirun >/dev/null || skip "Open MPI is not installed: no mpirun"
+    type -P mpirun >/dev/null || skip "Open MPI is not installed: no mpirun"
     export TMPDIR=$BATS_TEST_TMPDIR OMPI_MCA_oob_tcp_if_include=lo
-    timeout 40 salloc -Q -N2 -n6 mpirun --allow-run-as-root -n 6 ./probe \
-        </dev/null >out.jsonl
+    timeout --foreground 40 salloc -Q -N2 -n6 \
+        mpirun --allow-run-as-root -n 6 ./probe </dev/null >out.jsonl
     cat told.* # "RANK PROCID JOB PID"
     # else it would prove nothing
     awk '$1 != $2 { differ = 1 } END { exit !differ }' told.*
