@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/identity.h"
 #include "base/lines.h"
+#include "base/mem.h"
 #include "base/num.h"
 #include "base/outfile.h"
 #include "probe/probe.h"
@@ -196,11 +197,14 @@ static int open_probes(struct run *run, struct ep_error *err)
 {
     struct ep_probe_config config = {.size = (uint64_t)opt.size,
                                      .threads = (int)opt.threads};
+    char shown[64];
     int n, missing = 0;
 
     n = ep_probe_select(opt.tests, run->tests, MAX_TESTS, err);
     if (n < 0)
-        return ep_error_prefix(err, "cannot use '%s' for --test", opt.tests);
+        return ep_error_prefix(
+            err, "cannot use '%s' for --test",
+            ep_escape(shown, sizeof shown, opt.tests, strlen(opt.tests)));
     if (opt.cpu >= 0) {
         int rc = ep_probe_pin((int)opt.cpu, err);
 
@@ -287,6 +291,24 @@ static int by_clock(struct run *run, struct ep_error *err)
     return 0;
 }
 
+/* The number of runs that a line asks for; nothing is the default. */
+static int read_runs(const struct ep_line *line, int *runs,
+                     struct ep_error *err)
+{
+    int64_t n = opt.runs;
+    char *text;
+    int rc = 0;
+
+    if (memchr(line->ptr, '\0', line->len))
+        return ep_error_set(err, EP_EFORMAT, "not a number");
+    text = ep_strndup(line->ptr, line->len);
+    if (*text)
+        rc = ep_num_int(text, 1, EP_PROBE_MAX_RUNS, &n, err);
+    free(text);
+    *runs = (int)n;
+    return rc;
+}
+
 /* One round per line: nothing on the line, or the number of runs. */
 static int by_line(struct run *run, struct ep_error *err)
 {
@@ -304,18 +326,15 @@ static int by_line(struct run *run, struct ep_error *err)
     for (int i = 0; i < run->ntests && rc == 0; i++)
         rc = ep_probe_measure(run->probes[i], &goal, &warm, err);
     goal.warmups = 0;
-    while (rc == 0 && (rc = ep_lines_next(lines, &line, err)) > 0) {
-        char text[32];
-        int64_t runs = opt.runs;
-
-        (void)snprintf(text, sizeof text, "%.*s",
-                       (int)(line.len < 31 ? line.len : 31), line.ptr);
-        if (*text && ep_num_int(text, 1, EP_PROBE_MAX_RUNS, &runs, err) < 0) {
-            rc = ep_error_prefix(err, "cannot use stdin:%llu",
-                                 (unsigned long long)line.number);
+    while (rc == 0 && (rc = ep_lines_next(lines, &line, err)) != 0) {
+        if (rc > 0)
+            rc = read_runs(&line, &goal.repeats, err);
+        if (rc < 0) {
+            if (rc != EP_ESYS) /* which names the input itself */
+                (void)ep_error_prefix(err, "cannot use stdin:%llu",
+                                      (unsigned long long)line.number);
             break;
         }
-        goal.repeats = (int)runs;
         rc = measure_round(run, &goal, err);
     }
     ep_lines_free(lines);
@@ -368,9 +387,17 @@ int main(int argc, char **argv)
     opt.format = -1;
     first = ep_cli_begin(&program, argc, argv);
     if (opt.format < 0)
-        opt.format = ep_cli_default_format();
+        opt.format = ep_cli_default_format(opt.output);
     if (first < argc) {
-        ep_cli_warn("cannot use operand '%s': none is taken", argv[first]);
+        char shown[64];
+
+        ep_cli_warn(
+            "cannot use operand '%s': none is taken",
+            ep_escape(shown, sizeof shown, argv[first], strlen(argv[first])));
+        return EP_EXIT_TROUBLE;
+    }
+    if (opt.on_line && (opt.rounds != 1 || opt.interval > 0)) {
+        ep_cli_warn("cannot use --on-line with --repeat or --interval");
         return EP_EXIT_TROUBLE;
     }
     if (opt.list) {

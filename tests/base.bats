@@ -206,3 +206,55 @@ bad() {
     run -2 --separate-stderr gpuprobe extra
     [ "$stderr" = "gpuprobe: cannot use operand 'extra': none is taken" ]
 }
+
+@test "-o: a link is followed, modes are kept, an empty name is refused" {
+    { steps 1 40 20; steps 1 40 40 41; } >in
+    echo old >target
+    chmod 600 target
+    ln -s target link
+    run -0 skewdetect -o link in
+    [ -L link ]
+    [ "$(stat -c %a target)" = 600 ]
+    grep -q '"kind":"onset"' target # and jsonl, whatever the terminal is
+    run -2 --separate-stderr skewdetect -o '' in
+    [ "$stderr" = "skewdetect: cannot create : No such file or directory" ]
+    mkfifo fifo
+    cat fifo >copy &
+    run -0 skewdetect -o fifo in
+    wait $!
+    grep -q '"kind":"onset"' copy
+}
+
+@test "-o: trouble leaves the old file as it was" {
+    : >empty
+    echo old >keep
+    run -2 skewdetect -o keep empty
+    run -2 skewdetect -o keep nothere
+    run -2 rebalance -q -o keep layout empty
+    run -2 skewdetect --strict -o keep - <<<x
+    [ "$(cat keep)" = old ]
+    run -0 find . -name 'keep.*'
+    [ -z "$output" ]
+}
+
+@test "an output that fails late is reported once" {
+    for ((i = 0; i < 30; i++)); do cat good; done >in
+    run -2 --separate-stderr bash -c 'skewdetect -q --max-bad 100000 --tee in >/dev/full'
+    [ "${stderr_lines[-1]}" = "skewdetect: cannot write standard output: No space left on device" ]
+    [ "$(grep -c 'cannot write' <<<"$stderr")" -eq 1 ]
+}
+
+@test "keys and types may be written with escapes" {
+    sed 's/"type"/"ty\\u0070e"/; s/"busy"/"b\\u0075sy"/; s/"step",/"st\\u0065p",/' good >in
+    run -0 --separate-stderr skewdetect in
+    [ -z "$stderr" ]
+    run -0 diff <(skewdetect good) <(skewdetect in)
+}
+
+@test "many inputs that cannot be opened: a few are described, all counted" {
+    run -2 --separate-stderr skewdetect no1 no2 no3 no4 no5
+    [ ${#stderr_lines[@]} -eq 4 ]
+    [ "${stderr_lines[3]}" = "skewdetect: 5 inputs could not be read in all" ]
+    run -2 --separate-stderr skewdetect good -f text
+    [[ $stderr == *"cannot open -f (options come before files): No such file"* ]]
+}

@@ -77,6 +77,17 @@ x'
     [ -z "$output" ]
 }
 
+@test "--on-line: a line is a number or it is not" {
+    for line in '2\0junk' '12345678901234567890123456789012garbage' '1 2' 0; do
+        run -2 --separate-stderr small --on-line < <(printf "$line\n")
+        [[ $stderr == "gpuprobe: cannot use stdin:1: "* ]]
+    done
+    run -0 small --on-line <<<00000000000000000000000000000012
+    [[ $output == *'"n":12,'* ]]
+    run -2 --separate-stderr small --on-line --repeat 3
+    [ "$stderr" = "gpuprobe: cannot use --on-line with --repeat or --interval" ]
+}
+
 @test "--on-line answers at once" {
     mkfifo to from
     small --on-line <to >from &

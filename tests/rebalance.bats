@@ -353,7 +353,7 @@ predicted step 3 s -> 2 s (bound 2 s)" ]
 {"type":"step","ts":0.5,"rank":0,"step":2,"dur":1,"busy":1,"mb":6}|time runs backwards by 0.5 s (step 2)
 {"type":"event","ts":2,"eid":"e","kind":"onset","scope":"rank","id":"rank=9","since":1}|rank is 9, the layout has 2 ranks
 {"type":"event","ts":2,"eid":"e","kind":"onset","scope":"group","id":"dp=x","since":1}|id: dp: not a number
-{"type":"event","ts":2,"eid":"e","kind":"onset","scope":"rank","id":"rank=1","since":1,"factor":0}|factor is 0
+{"type":"event","ts":2,"eid":"e","kind":"onset","scope":"rank","id":"rank=1","since":1,"factor":0}|factor is 0, not in 1e-09..1.79769e+308
 {"type":"layout","dp":3,"microbatches":2}|cannot plan shares: 2 micro-batches in blocks of 1 are fewer than one block for each of 3 groups
 EOF2
 }

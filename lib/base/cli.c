@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static const char *program = "evenpace";
@@ -44,8 +45,10 @@ int ep_cli_begin(const struct ep_program *prog, int argc, char **argv)
     return operand;
 }
 
-int ep_cli_default_format(void)
+int ep_cli_default_format(const char *output)
 {
+    if (output && strcmp(output, "-") != 0)
+        return EP_CLI_JSONL;
     return isatty(STDOUT_FILENO) ? EP_CLI_TEXT : EP_CLI_JSONL;
 }
 

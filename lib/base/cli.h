@@ -31,8 +31,11 @@ enum ep_cli_format { EP_CLI_TEXT, EP_CLI_JSONL, EP_CLI_TSV };
  */
 int ep_cli_begin(const struct ep_program *prog, int argc, char **argv);
 
-/* Text on a terminal, JSON Lines elsewhere. */
-int ep_cli_default_format(void);
+/*
+ * Text if output (the argument of -o, NULL without) is standard output and
+ * that is a terminal, JSON Lines elsewhere.
+ */
+int ep_cli_default_format(const char *output);
 
 /* "program: message" on stderr, one line. */
 void ep_cli_warn(const char *fmt, ...) EP_PRINTF(1, 2);

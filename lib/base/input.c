@@ -50,7 +50,8 @@ struct ep_input *ep_input_open(const char *path, struct ep_error *err)
         errnum = EISDIR;
     }
     if (fd < 0) {
-        (void)ep_error_sys(err, errnum, "cannot open %s", shown);
+        (void)ep_error_sys(err, errnum, "cannot open %s%s", shown,
+                           *path == '-' ? " (options come before files)" : "");
         return NULL;
     }
     in = ep_calloc(1, sizeof *in);

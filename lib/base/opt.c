@@ -41,8 +41,8 @@ static void print_option(const struct ep_opt *o)
 
 static void print_help(const struct ep_program *p)
 {
-    (void)printf("usage: %s [OPTION ...] %s\n%s.\n\n", p->name, p->operands,
-                 p->purpose);
+    (void)printf("usage: %s [OPTION ...]%s%s\n%s.\n\n", p->name,
+                 *p->operands ? " " : "", p->operands, p->purpose);
     for (size_t i = 0; i < p->nopts; i++)
         print_option(&p->opts[i]);
     for (size_t i = 0; i < NSTANDARD; i++)
@@ -177,10 +177,14 @@ static int complain(int c, const char *word, struct ep_error *err)
         return ep_error_set(err, EP_EUSAGE,
                             "cannot use option '%s': it takes no argument",
                             shown);
-    if (optopt)
+    if (optopt) {
+        char letter = (char)optopt;
+
         return ep_error_set(
             err, EP_EUSAGE,
-            "cannot use option '-%c': no such option (see --help)", optopt);
+            "cannot use option '-%s': no such option (see --help)",
+            ep_escape(shown, sizeof shown, &letter, 1));
+    }
     return ep_error_set(
         err, EP_EUSAGE,
         "cannot use option '%s': no such option, or not unique (see --help)",

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -71,9 +72,15 @@ struct ep_outfile *ep_outfile_open(const char *path, struct ep_error *err)
         out->f = stdout;
         return out;
     }
-    out->path = ep_strdup(path);
+    /* what a link points to is replaced, not the link */
+    out->path = realpath(path, NULL);
+    if (!out->path)
+        out->path = ep_strdup(path);
     exists = stat(path, &st) == 0;
-    if (exists && !S_ISREG(st.st_mode))
+    if (!*path) {
+        fd = -1;
+        errno = ENOENT;
+    } else if (exists && !S_ISREG(st.st_mode))
         fd = open(path, O_WRONLY | O_CLOEXEC);
     else
         fd = open_temp(out, exists ? st.st_mode & 07777 : default_mode());
@@ -125,7 +132,9 @@ static int finish(struct ep_outfile *out)
     bool bad;
 
     if (!ep_outfile_ok(out, true)) {
-        clearerr(out->f); /* it is reported here, and once */
+        /* it is reported here, and once: nothing is left for others */
+        __fpurge(out->f);
+        clearerr(out->f);
         return out->errnum;
     }
     if (out->temp && fsync(fileno(out->f)) != 0)

@@ -71,6 +71,9 @@ static int judge(const struct ep_filter *f, const char *idle, bool found)
 
     if (bad > 1 && !f->opt->quiet)
         ep_cli_warn("%llu bad lines in all", (unsigned long long)bad);
+    if (ep_stream_failed(f->in) > 1)
+        ep_cli_warn("%d inputs could not be read in all",
+                    ep_stream_failed(f->in));
     if (ep_stream_failed(f->in) || bad > (uint64_t)f->opt->max_bad)
         return EP_EXIT_TROUBLE;
     if (idle) {
@@ -85,12 +88,12 @@ int ep_filter_close(struct ep_filter *f, int rc, const char *idle, bool found,
 {
     int status = EP_EXIT_TROUBLE;
 
-    if (rc < 0) {
-        ep_outfile_abort(f->file); /* standard output keeps what was found */
-    } else {
+    if (rc >= 0)
         status = judge(f, idle, found);
+    if (rc < 0 || (idle && f->out != stdout))
+        ep_outfile_abort(f->file); /* standard output keeps what was found */
+    else
         rc = ep_outfile_commit(f->file, err);
-    }
     if (rc < 0) {
         ep_cli_error(err);
         status = EP_EXIT_TROUBLE;

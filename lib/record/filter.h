@@ -92,8 +92,8 @@ void ep_filter_write(struct ep_filter *f, const struct ep_record *r);
  * End: rc is what ended the reading (0 or an error, whose message is in err),
  * idle is why nothing could be done ("cannot ...: no step record in the
  * input") or NULL, found whether there was a finding. Says what is left to
- * say, commits the output (or, after an error, leaves a file as it was) and
- * frees everything. Returns an exit status.
+ * say, commits the output (or, after an error or with nothing done, leaves a
+ * file as it was) and frees everything. Returns an exit status.
  */
 int ep_filter_close(struct ep_filter *f, int rc, const char *idle, bool found,
                     struct ep_error *err) EP_MUST_USE;

@@ -15,7 +15,7 @@
 #define INDEX_BITS 9
 #define INDEX_SIZE (1 << INDEX_BITS) /* several times EP_KEYS */
 #define NONE 255
-#define INT_LIMIT 9007199254740992.0
+#define INT_LIMIT 9007199254740991.0
 
 /* What a slot holds, kept beside the record while it is parsed. */
 enum slot { IS_STRING, IS_NUMBER, IS_ARRAY, IS_OTHER };
@@ -78,7 +78,7 @@ void ep_record_parser_free(struct ep_record_parser *p)
     free(p);
 }
 
-/* The key of that name, or NONE. Names with escapes are none of ours. */
+/* The key of that name, or NONE. */
 static int find_key(const struct ep_record_parser *p, const struct ep_json *j,
                     struct ep_span name)
 {
@@ -117,6 +117,18 @@ static struct ep_span decode(struct ep_record_parser *p,
     at = p->text.len;
     ep_json_unescape(v, &p->text);
     return (struct ep_span){p->text.ptr + at, p->text.len - at};
+}
+
+/* The key of a name that is written with escapes. */
+static int find_escaped(struct ep_record_parser *p,
+                        const struct ep_json_value *key, size_t line_len)
+{
+    struct ep_span name = decode(p, key, line_len);
+
+    for (int k = 0; k < EP_KEYS; k++)
+        if (ep_span_eq(name, ep_key_table[k].name))
+            return k;
+    return NONE;
 }
 
 /* Put one value in its slot; whether it fits the type is checked later. */
@@ -251,7 +263,8 @@ int ep_record_parse(struct ep_record_parser *p, const char *line, size_t len,
         return ep_error_set(err, EP_EFORMAT, "not a JSON object");
     ep_json_enter(&j);
     while ((rc = ep_json_next(&j, &key, &v)) > 0) {
-        int k = find_key(p, &j, key.raw);
+        int k =
+            key.escaped ? find_escaped(p, &key, len) : find_key(p, &j, key.raw);
 
         if (k == NONE)
             continue;

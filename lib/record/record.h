@@ -8,7 +8,7 @@
  * keys are checked as JSON and passed over (a program that passes records
  * through prints the line it got). null counts as absent.
  *
- * Numbers are finite doubles; an integer key takes whole numbers up to 2^53
+ * Numbers are finite doubles; an integer key takes whole numbers below 2^53
  * in magnitude. Every key has a range, every type a list of keys it needs.
  */
 #ifndef EP_RECORD_RECORD_H
@@ -129,7 +129,7 @@ enum ep_key {
 enum ep_value {
     EP_V_STRING,  /* UTF-8 text */
     EP_V_NUMBER,  /* finite */
-    EP_V_INTEGER, /* whole, |v| <= 2^53 */
+    EP_V_INTEGER, /* whole, |v| < 2^53 */
     EP_V_STRINGS, /* an array of strings, kept as its JSON text */
 };
 

@@ -4,7 +4,7 @@
 
 #include "record/record.h"
 
-#define BIG 9007199254740992.0 /* 2^53 */
+#define BIG 9007199254740991.0 /* 2^53 - 1 */
 #define ANY 1.7976931348623157e308
 
 #define STR(name)                                                              \
@@ -78,7 +78,7 @@ const struct ep_key_info ep_key_table[EP_KEYS] = {
     [EP_K_REF_OWN] = NUM("ref_own", -ANY, ANY, "unit"),
     [EP_K_REF_SPEC] = NUM("ref_spec", -ANY, ANY, "unit"),
     [EP_K_SPLIT] = STR("split"),
-    [EP_K_FACTOR] = NUM("factor", 0, ANY, "1"),
+    [EP_K_FACTOR] = NUM("factor", 1e-9, ANY, "1"),
     [EP_K_P] = NUM("p", 0, 1, "1"),
     [EP_K_CAUSE] = STR("cause"),
     [EP_K_EVIDENCE] = STR("evidence"),

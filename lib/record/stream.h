@@ -27,7 +27,7 @@ struct ep_stream; /* opaque */
 
 struct ep_stream_config {
     bool strict;
-    /* Called once for the first bad line, and for every failed input. */
+    /* Called for the first bad line, and for the first 3 failed inputs. */
     void (*complain)(void *ctx, const struct ep_error *err);
     /* Called before a read that would wait (ep_input_on_wait); may be NULL. */
     void (*on_wait)(void *ctx);
