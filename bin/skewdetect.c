@@ -9,10 +9,8 @@
 
 #include "base/buf.h"
 #include "base/cli.h"
-#include "base/outfile.h"
 #include "detect/watch.h"
-#include "record/record.h"
-#include "record/stream.h"
+#include "record/filter.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -20,38 +18,26 @@
 #include <time.h>
 
 static struct {
-    int format;
-    bool tee, exit_code, strict, quiet, verbose, no_spikes;
-    const char *output;
-    int64_t max_bad, window, confirm;
+    struct ep_filter_options io;
+    bool tee, no_spikes;
+    int64_t window, confirm;
     double min_change;
 } opt = {
+    .io = {.format = -1},
     .window = 16,
     .confirm = 3,
     .min_change = 0.10,
 };
 
 static const struct ep_opt options[] = {
-    {'f', "format", EP_OPT_CHOICE, &opt.format, EP_CLI_FORMATS,
-     "form of the events [text on a terminal]", 0, 0},
-    {'o', "output", EP_OPT_STRING, &opt.output, "FILE",
-     "write to FILE, whole or not at all", 0, 0},
-    {'q', "quiet", EP_OPT_FLAG, &opt.quiet, NULL, "no summary, no warnings", 0,
-     0},
-    {'v', "verbose", EP_OPT_FLAG, &opt.verbose, NULL,
-     "say on stderr what was read", 0, 0},
+    EP_FILTER_OPTIONS(opt.io, "say on stderr what was read",
+                      "status 1 if a straggler was found"),
     {0, "confirm", EP_OPT_INT, &opt.confirm, "N",
      "steps that a change must last [3]", 1, 16},
-    {0, "exit-code", EP_OPT_FLAG, &opt.exit_code, NULL,
-     "status 1 if a straggler was found", 0, 0},
-    {0, "max-bad", EP_OPT_INT, &opt.max_bad, "N",
-     "bad lines that are accepted [0]", 0, 1e15},
     {0, "min-change", EP_OPT_DOUBLE, &opt.min_change, "R",
      "least relative change that counts [0.10]", 0.01, 10},
     {0, "no-spikes", EP_OPT_FLAG, &opt.no_spikes, NULL,
      "leave single slow steps out", 0, 0},
-    {0, "strict", EP_OPT_FLAG, &opt.strict, NULL, "stop at the first bad line",
-     0, 0},
     {0, "tee", EP_OPT_FLAG, &opt.tee, NULL,
      "pass the input through, events inserted", 0, 0},
     {0, "window", EP_OPT_INT, &opt.window, "N",
@@ -66,14 +52,27 @@ static const struct ep_program program = {
     .nopts = sizeof options / sizeof options[0],
 };
 
-/* What a run has printed, and where it prints. */
+/* Of text: width of a terminal, and of the column of times. */
+enum { COLUMNS = 80, INDENT = 10 };
+
+/* Lines of "still slow" at the end, at most. */
+#define SLOW_MAX 10
+
+/* What is still slow, the slowest first. */
+struct slow {
+    uint64_t all; /* more than there is room for, perhaps */
+    size_t n;
+    double factor[SLOW_MAX];
+    char line[SLOW_MAX][400];
+};
+
 struct run {
-    struct ep_outfile *file;
-    FILE *out;
-    struct ep_buf text;
+    struct ep_filter io;
+    /* --tee: the record that is being judged; it goes out before what it
+       leads to, and not at all if it is refused */
+    const struct ep_line *held;
     uint64_t onsets, reliefs, spikes;
     uint64_t steps, probes;
-    bool tsv_header;
 };
 
 /* ==== Findings out ==== */
@@ -103,13 +102,12 @@ static void to_record(const struct ep_finding *f, struct ep_record *r)
 /* Append text in lines of at most 80 columns, each behind the indent. */
 static void add_wrapped(struct ep_buf *b, const char *text)
 {
-    enum { INDENT = 10, WIDTH = 80 };
     size_t column = 0;
 
     while (*text) {
         size_t word = strcspn(text, " ");
 
-        if (column && column + 1 + word > WIDTH) {
+        if (column && column + 1 + word > COLUMNS) {
             ep_buf_addc(b, '\n');
             column = 0;
         }
@@ -128,45 +126,87 @@ static void add_wrapped(struct ep_buf *b, const char *text)
     ep_buf_addc(b, '\n');
 }
 
-static void add_time(struct ep_buf *b, double ts)
+static void add_clock(struct ep_buf *b, double ts)
 {
-    time_t whole = (time_t)ts;
+    time_t whole = (time_t)(ts < 1e12 ? ts : 0);
     struct tm tm;
     char s[16] = "?";
 
     if (ts < 1e12 && localtime_r(&whole, &tm))
         (void)strftime(s, sizeof s, "%H:%M:%S", &tm);
-    ep_buf_addf(b, "%-8s  ", s);
+    ep_buf_adds(b, s);
+}
+
+/* "rank=1 (n17)", "lm/rank=1 (n17)", "job lm" */
+static void add_who(struct ep_buf *b, const struct ep_finding *f)
+{
+    char job[80] = "", id[160] = "", host[80] = "";
+
+    if (f->job)
+        (void)ep_escape(job, sizeof job, f->job, strlen(f->job));
+    if (f->id)
+        (void)ep_escape(id, sizeof id, f->id, strlen(f->id));
+    if (f->host && f->scope != EP_SCOPE_HOST)
+        (void)ep_escape(host, sizeof host, f->host, strlen(f->host));
+    if (f->id)
+        ep_buf_addf(b, "%s%s%s", job, *job ? "/" : "", id);
+    else
+        ep_buf_addf(b, "job%s%s", *job ? " " : "", job);
+    if (*host)
+        ep_buf_addf(b, " (%s)", host);
+}
+
+/* "2.03x since step 118", "2.03x since 14:22:31" */
+static void add_since(struct ep_buf *b, const struct ep_finding *f)
+{
+    ep_buf_addf(b, f->factor < 1000 ? " %.2fx since " : " %.3gx since ",
+                f->factor);
+    if (f->step >= 0)
+        ep_buf_addf(b, "step %lld", (long long)f->step);
+    else
+        add_clock(b, f->since);
 }
 
 /*
  * 14:22:31  ONSET   rank=1 (n17) 2.03x since step 118, sure 0.99
  *           cpu-contention: busy per micro-batch 21.3 ms -> 43.1 ms
+ *
+ * Names are never cut; a long one has the rest of its line below it.
  */
 static void to_text(const struct ep_finding *f, struct ep_buf *b)
 {
     static const char *const names[] = {"ONSET ", "relief", "spike "};
-    char host[64] = "", id[128];
+    char evidence[512];
     struct ep_buf line;
 
-    (void)ep_escape(id, sizeof id, f->id ? f->id : "job",
-                    strlen(f->id ? f->id : "job"));
-    if (f->host && f->scope != EP_SCOPE_HOST)
-        (void)ep_escape(host, sizeof host, f->host, strlen(f->host));
-    add_time(b, f->ts);
-    ep_buf_addf(b, "%s  %.28s%s%.14s%s %.2fx since ", names[f->kind], id,
-                *host ? " (" : "", host, *host ? ")" : "", f->factor);
-    if (f->step >= 0)
-        ep_buf_addf(b, "step %lld", (long long)f->step);
-    else
-        add_time(b, f->since);
-    ep_buf_addf(b, ", sure %.2f\n", f->p);
     ep_buf_init(&line);
-    ep_buf_addf(&line, "%s: %s", f->cause, f->evidence);
+    add_clock(&line, f->ts);
+    ep_buf_addf(b, "%-8s  %s  ", line.ptr, names[f->kind]);
+    add_who(b, f);
+    ep_buf_reset(&line);
+    add_since(&line, f);
+    ep_buf_addf(&line, ", sure %.2f", f->p);
+    if (b->len + line.len > COLUMNS)
+        ep_buf_addf(b, "\n%*s", INDENT - 1, "");
+    ep_buf_adds(b, line.ptr);
+    ep_buf_addc(b, '\n');
+    ep_buf_reset(&line);
+    ep_buf_addf(
+        &line, "%s: %s", f->cause,
+        ep_escape(evidence, sizeof evidence, f->evidence, strlen(f->evidence)));
     if (!isnan(f->gpu_hours))
         ep_buf_addf(&line, ", %.2g device hours lost", f->gpu_hours);
     add_wrapped(b, line.ptr);
     ep_buf_free(&line);
+}
+
+static void pass_on(struct run *run)
+{
+    if (!run->held)
+        return;
+    (void)fwrite(run->held->ptr, 1, run->held->len, run->io.out);
+    (void)fputc('\n', run->io.out);
+    run->held = NULL;
 }
 
 static void on_finding(void *ctx, const struct ep_finding *f)
@@ -179,21 +219,15 @@ static void on_finding(void *ctx, const struct ep_finding *f)
     run->spikes += f->kind == EP_FINDING_SPIKE;
     if (f->kind == EP_FINDING_SPIKE && opt.no_spikes)
         return;
-    ep_buf_reset(&run->text);
-    if (opt.format == EP_CLI_TEXT) {
-        to_text(f, &run->text);
+    pass_on(run); /* only a record that was accepted leads to a finding */
+    if (opt.io.format == EP_CLI_TEXT) {
+        ep_buf_reset(&run->io.text);
+        to_text(f, &run->io.text);
+        (void)fwrite(run->io.text.ptr, 1, run->io.text.len, run->io.out);
     } else {
         to_record(f, &r);
-        if (opt.format == EP_CLI_TSV) {
-            if (!run->tsv_header)
-                ep_record_tsv_header(EP_EVENT, &run->text);
-            run->tsv_header = true;
-            ep_record_print_tsv(&r, &run->text);
-        } else {
-            ep_record_print(&r, &run->text);
-        }
+        ep_filter_write(&run->io, &r);
     }
-    (void)fwrite(run->text.ptr, 1, run->text.len, run->out);
 }
 
 /* ==== Records in ==== */
@@ -244,114 +278,107 @@ static int take_probe(struct ep_watch *w, const struct ep_record *r,
 static int take(struct run *run, struct ep_watch *w, const struct ep_record *r,
                 struct ep_error *err)
 {
+    int rc = 0;
+
     switch (r->type) {
     case EP_STEP:
-        run->steps++;
-        return take_step(w, r, err);
+        rc = take_step(w, r, err);
+        run->steps += rc == 0;
+        return rc;
     case EP_PROBE:
-        run->probes++;
-        return take_probe(w, r, err);
+        rc = take_probe(w, r, err);
+        run->probes += rc == 0;
+        return rc;
     case EP_GAUGE:
         if (ep_span_eq(ep_record_str(r, EP_K_NAME), "cpu_share") &&
             ep_record_has(r, EP_K_RANK))
-            return ep_watch_cpu_share(
+            rc = ep_watch_cpu_share(
                 w, ep_record_str(r, EP_K_JOB), ep_record_int(r, EP_K_RANK, -1),
                 ep_record_num(r, EP_K_TS), ep_record_num(r, EP_K_VALUE), err);
-        return 0;
+        return rc;
     default:
         return 0;
     }
 }
 
-static void complain(void *ctx, const struct ep_error *err)
-{
-    (void)ctx;
-    ep_cli_error(err);
-}
-
-/* The input has nothing for us at present: let the reader see what we have. */
-static void flush(void *ctx)
-{
-    const struct run *run = ctx;
-
-    (void)ep_outfile_ok(run->file, true);
-}
-
 /* All records through the watch. 0, or the error that ended a strict run. */
-static int detect(struct run *run, struct ep_watch *w, struct ep_stream *in,
-                  struct ep_error *err)
+static int detect(struct run *run, struct ep_watch *w, struct ep_error *err)
 {
     const struct ep_record *r;
     const struct ep_line *line;
     int rc;
 
-    while ((rc = ep_stream_next(in, &r, &line, err)) > 0) {
+    while ((rc = ep_filter_next(&run->io, &r, &line, err)) > 0) {
         struct ep_error why;
 
-        if (opt.tee) {
-            (void)fwrite(line->ptr, 1, line->len, run->out);
-            (void)fputc('\n', run->out);
-        }
+        run->held = opt.tee ? line : NULL;
         if (take(run, w, r, &why) < 0) {
-            rc = ep_stream_reject(in, err, "%s", why.msg);
+            run->held = NULL;
+            rc = ep_filter_reject(&run->io, &why, err);
             if (rc < 0)
                 break;
         }
-        if (!ep_outfile_ok(run->file, false))
-            return 0; /* reported when the output is closed */
+        pass_on(run);
     }
     if (rc == 0)
         ep_watch_finish(w);
     return rc;
 }
 
-static void summarise(const struct run *run)
+/* Keep the slowest; of equal ones those that came first. */
+static void on_slow(void *ctx, const struct ep_finding *f)
 {
-    if (opt.format == EP_CLI_TEXT && !opt.quiet)
-        (void)fprintf(
-            run->out,
-            "%llu onset%s, %llu relief%s, %llu spike%s in %llu step "
-            "and %llu probe records\n",
-            (unsigned long long)run->onsets, run->onsets == 1 ? "" : "s",
-            (unsigned long long)run->reliefs, run->reliefs == 1 ? "" : "s",
-            (unsigned long long)run->spikes, run->spikes == 1 ? "" : "s",
-            (unsigned long long)run->steps, (unsigned long long)run->probes);
+    struct slow *slow = ctx;
+    size_t at = slow->n;
+    struct ep_buf line;
+
+    slow->all++;
+    while (at > 0 && slow->factor[at - 1] < f->factor)
+        at--;
+    if (at == SLOW_MAX)
+        return;
+    slow->n += slow->n < SLOW_MAX;
+    for (size_t i = slow->n - 1; i > at; i--) {
+        slow->factor[i] = slow->factor[i - 1];
+        memcpy(slow->line[i], slow->line[i - 1], sizeof slow->line[i]);
+    }
+    ep_buf_init(&line);
+    add_who(&line, f);
+    add_since(&line, f);
+    slow->factor[at] = f->factor;
+    (void)snprintf(slow->line[at], sizeof slow->line[at], "%s", line.ptr);
+    ep_buf_free(&line);
 }
 
-/* The exit status, and messages about what was not as it should be. */
-static int judge(const struct run *run, const struct ep_stream *in)
+static void summarise(const struct run *run, const struct ep_watch *w)
 {
-    uint64_t bad = ep_stream_bad(in);
+    struct slow slow = {.n = 0};
 
-    if (opt.verbose)
-        ep_cli_warn("%llu records read, %llu bad lines",
-                    (unsigned long long)ep_stream_records(in),
-                    (unsigned long long)bad);
-    if (bad > 1 && !opt.quiet)
-        ep_cli_warn("%llu bad lines in all", (unsigned long long)bad);
-    if (ep_stream_failed(in) || bad > (uint64_t)opt.max_bad)
-        return EP_EXIT_TROUBLE;
-    if (!run->steps && !run->probes) {
-        ep_cli_warn(
-            "cannot detect stragglers: no step or probe record in "
-            "the input");
-        return EP_EXIT_TROUBLE;
-    }
-    return opt.exit_code && run->onsets ? EP_EXIT_FINDING : EP_EXIT_CLEAN;
+    if (opt.io.format != EP_CLI_TEXT || opt.io.quiet)
+        return;
+    ep_watch_open(w, on_slow, &slow);
+    for (size_t i = 0; i < slow.n; i++)
+        (void)fprintf(run->io.out, "still slow: %s\n", slow.line[i]);
+    if (slow.all > slow.n)
+        (void)fprintf(run->io.out, "... and %llu more\n",
+                      (unsigned long long)(slow.all - slow.n));
+    (void)fprintf(run->io.out,
+                  "%llu onset%s, %llu relief%s, %llu spike%s in %llu step "
+                  "and %llu probe records\n",
+                  (unsigned long long)run->onsets, run->onsets == 1 ? "" : "s",
+                  (unsigned long long)run->reliefs,
+                  run->reliefs == 1 ? "" : "s", (unsigned long long)run->spikes,
+                  run->spikes == 1 ? "" : "s", (unsigned long long)run->steps,
+                  (unsigned long long)run->probes);
 }
 
 static int run_all(const char *const *paths, int n, struct ep_error *err)
 {
     struct ep_watch_config config = EP_WATCH_DEFAULTS;
-    struct run run = {.out = NULL};
-    struct ep_stream_config how = {.strict = opt.strict,
-                                   .complain = complain,
-                                   .on_wait = flush,
-                                   .ctx = &run};
-    struct ep_outfile *out;
+    struct run run = {.held = NULL};
+    const char *idle = NULL;
     struct ep_watch *w;
-    struct ep_stream *in;
-    int rc, status = EP_EXIT_TROUBLE;
+    int rc;
 
     config.pace.min_change = config.peers.min_change = opt.min_change;
     config.pace.confirm = (unsigned)opt.confirm;
@@ -361,39 +388,34 @@ static int run_all(const char *const *paths, int n, struct ep_error *err)
     w = ep_watch_new(&config, on_finding, &run, err);
     if (!w)
         return err->code;
-    out = ep_outfile_open(opt.output, err);
-    if (!out) {
-        ep_watch_free(w);
-        return err->code;
+    rc = ep_filter_open(&run.io, &opt.io, paths, n, err);
+    if (rc == 0) {
+        rc = detect(&run, w, err);
+        if (rc == 0)
+            summarise(&run, w);
+        if (opt.io.verbose)
+            ep_cli_warn("%llu step and %llu probe records",
+                        (unsigned long long)run.steps,
+                        (unsigned long long)run.probes);
+        if (!run.steps && !run.probes)
+            idle =
+                "cannot detect stragglers: no step or probe record in the "
+                "input";
+        rc = ep_filter_close(&run.io, rc, idle, run.onsets > 0, err);
     }
-    ep_buf_init(&run.text);
-    run.file = out;
-    run.out = ep_outfile_stream(out);
-    in = ep_stream_open(paths, n, &how);
-    rc = detect(&run, w, in, err);
-    if (rc >= 0) {
-        summarise(&run);
-        status = judge(&run, in);
-        rc = ep_outfile_commit(out, err);
-    } else {
-        ep_outfile_abort(out); /* standard output keeps what was found */
-    }
-    ep_stream_close(in);
     ep_watch_free(w);
-    ep_buf_free(&run.text);
-    return rc < 0 ? rc : status;
+    return rc;
 }
 
 int main(int argc, char **argv)
 {
     struct ep_error err = {.code = 0};
-    int first, status;
+    int first = ep_cli_begin(&program, argc, argv), status;
 
-    opt.format = -1;
-    first = ep_cli_begin(&program, argc, argv);
-    if (opt.format < 0)
-        opt.format = opt.tee ? EP_CLI_JSONL : ep_cli_default_format();
-    if (opt.tee && opt.format != EP_CLI_JSONL) {
+    if (opt.io.format < 0)
+        opt.io.format =
+            opt.tee ? EP_CLI_JSONL : ep_cli_default_format(opt.io.output);
+    if (opt.tee && opt.io.format != EP_CLI_JSONL) {
         ep_cli_warn("cannot use --tee with that --format: it needs jsonl");
         return EP_EXIT_TROUBLE;
     }

@@ -314,3 +314,76 @@ null" ]
     [ "${lines[1]}" = "onset job 31 straggler" ]
     [ ${#lines[@]} -eq 2 ]
 }
+
+@test "-f text: what is still slow comes last, the slowest first" {
+    # ranks 10..25 of 40 are slow from step 41 on, by 1.40x to 1.70x; the last
+    # four of them recover at 61
+    awk 'BEGIN { for (s = 1; s <= 80; s++) for (r = 0; r < 40; r++) {
+        slow = 1
+        if (r >= 10 && r < 26 && s > 40 && (r < 22 || s < 61))
+            slow = 1.2 + r / 50
+        printf "{\"type\":\"step\",\"ts\":%.3f,\"rank\":%d,\"step\":%d,\"dur\":0.2,\"busy\":%.5f,\"mb\":4}\n",
+            s + r / 1000, r, s, 0.1 * slow * (1 + 0.001 * ((s * 7 + r) % 5)) } }' >in
+    run -0 skewdetect -f text in
+    run -0 grep -A 99 '^still' <<<"$output"
+    [ "${lines[0]}" = "still slow: rank=21 1.62x since step 41" ]
+    [ "${lines[1]}" = "still slow: rank=20 1.60x since step 41" ]
+    [ "${lines[9]}" = "still slow: rank=12 1.44x since step 41" ]
+    [ "${lines[10]}" = "... and 2 more" ]
+    [ "${lines[11]}" = "16 onsets, 4 reliefs, 0 spikes in 3200 step and 0 probe records" ]
+    [ ${#lines[@]} -eq 12 ]
+    run -0 skewdetect -q -f text in
+    run -1 grep still <<<"$output"
+    run -0 skewdetect in
+    run -1 grep still <<<"$output"
+    # nothing is
+    run -0 skewdetect -f text < <(probes 65 66 65 66)
+    [ "$output" = "0 onsets, 0 reliefs, 0 spikes in 0 step and 4 probe records" ]
+}
+
+@test "-f text: names of jobs, odd factors, and control characters" {
+    {
+        steps 1 40 20
+        steps 1 40 42 41
+    } | jq -c '.job = "lm" | .host = "n1"' >r1
+    run -0 env TZ=UTC skewdetect -f text r1
+    [[ ${lines[0]} == "22:13:24  ONSET   lm/rank=1 (n1) 2.10x since step 41, sure "* ]]
+    [[ ${lines[2]} == "22:13:24  ONSET   job lm 2.0"* ]]
+    [ "${lines[4]}" = "still slow: lm/rank=1 (n1) 2.10x since step 41" ]
+    for v in 1 2e9 1.01 0.99; do
+        printf '{"type":"probe","ts":1,"host":"a\\u001b[%s","test":"g\\u001bm","value":%s,"unit":"ms","better":"low"}\n' "$v" "$v"
+    done >in
+    run -0 env TZ=UTC skewdetect -f text in
+    [ "${lines[0]}" = '00:00:01  ONSET   host=a\x1b[2e9 2e+09x since 00:00:01, sure 0.80' ]
+    [[ ${lines[1]} == '          compute: g\x1bm '* ]]
+    run -1 grep $'\x1b' <<<"$output"
+}
+
+@test "refused records are not counted as read, and all refused is no health" {
+    echo '{"type":"step","ts":1,"rank":0,"step":1,"dur":0}' >in
+    run -2 --separate-stderr skewdetect --max-bad 9 in
+    [[ $stderr == *"cannot use in:1: dur is 0"*"no step or probe record"* ]]
+    { steps 1 5 20; cat in; } >six
+    run -0 skewdetect --max-bad 9 -q -v -f text six
+    run -0 skewdetect --max-bad 9 -f text six
+    [[ $output == *"in 5 step and 0 probe records" ]]
+}
+
+@test "--tee does not pass on what it refuses" {
+    { steps 0 5 20; echo '{"type":"step","ts":1,"rank":0,"step":9,"dur":1,"busy":1,"mb":1}'; } >in
+    run -2 --separate-stderr skewdetect --tee in
+    run -0 diff <(head -n 5 in) - <<<"$output"
+    run -2 --separate-stderr skewdetect --tee --strict in
+    run -0 diff <(head -n 5 in) - <<<"$output"
+}
+
+@test "-f text: long names are whole, and nothing raw reaches the terminal" {
+    for i in 0 1 2 3; do
+        printf '{"type":"probe","ts":1,"host":"gpu-node-a100-rack7-00%d","gpu":"GPU-8f9c1b52-1234-5678-9abc-def01234567%d","test":"g\\u001b[31m\\u009bX","value":%d,"unit":"ms","better":"low"}\n' \
+            $i $i $((i == 1 ? 500 : 65))
+    done >in
+    run -0 skewdetect -f text in
+    [[ $output == *"gpu=GPU-8f9c1b52-1234-5678-9abc-def012345671 (gpu-node-a100-rack7-001)"* ]]
+    run -0 awk 'length > 80' <<<"$output"
+    run -1 grep -q $'[\x1b\x07\x9b]' < <(skewdetect -f text in)
+}

@@ -25,6 +25,9 @@
 #define SHARE_LOW 0.9
 #define SHARE_FALL 0.95
 
+/* A rank is held against at most so many others for its CPU share. */
+#define OTHERS 255
+
 /* Median of the cpu_share readings since a time, or before it. */
 static double share_at(const struct series *s, double since, bool before)
 {
@@ -54,7 +57,9 @@ const char *ep_verdict_rank(struct ep_watch *w, const struct series *s,
         [BASIS_BUSY] = "busy ",
         [BASIS_DUR] = "step time ",
     };
-    double before = share_at(s, c->since_ts, true);
+    /* what got worse is held against the time before it began */
+    double healthy = s->ep.open ? fmin(s->ep.since, c->since_ts) : c->since_ts;
+    double before = share_at(s, healthy, true);
     double since = share_at(s, c->since_ts, false);
 
     ep_buf_reset(&w->text);
@@ -72,45 +77,106 @@ const char *ep_verdict_rank(struct ep_watch *w, const struct series *s,
     return "cpu-contention";
 }
 
-/* The rank that is slowest against its own past; NULL if none tells busy. */
-static const struct series *slowest(const struct ep_watch *w,
-                                    const struct job *job,
-                                    const struct ep_change *c, double *factor)
+const char *ep_verdict_peer(struct ep_watch *w, const struct series *s,
+                            double since)
+{
+    const struct members *m = ep_watch_members(s);
+    double v[OTHERS], own = share_at(s, since, false), others;
+    size_t k = 0;
+
+    if (!(own < SHARE_LOW))
+        return "compute";
+    for (size_t i = 0; i < m->n && k < OTHERS; i++) {
+        double share = share_at(m->v[i], since, false);
+
+        if (m->v[i] != s && !isnan(share))
+            v[k++] = share;
+    }
+    others = ep_median(v, k);
+    if (own > SHARE_FALL * others)
+        return "compute";
+    ep_buf_addf(&w->text, ", share of CPU time %.2f", own);
+    if (!isnan(others))
+        ep_buf_addf(&w->text, ", its peers %.2f", others);
+    return "cpu-contention";
+}
+
+/* What a rank did since a change of the job; NaN if it does not tell busy. */
+static double busy_factor(const struct series *r, const struct ep_change *c)
+{
+    return r->basis == BASIS_DUR ? (double)NAN : ep_watch_factor_since(r, c);
+}
+
+/*
+ * The slowest of the ranks that have no past to be held against, as they came
+ * a few steps ago: against the median of all that tell busy / mb. NULL if
+ * there is none.
+ */
+static const struct series *slow_newcomer(struct ep_watch *w,
+                                          const struct job *job, double *factor)
 {
     const struct series *worst = NULL;
+    double top = 0;
+    size_t n = 0;
 
-    *factor = 0;
-    for (size_t i = 0; i < job->nranks; i++) {
-        const struct series *r = job->ranks[i];
-        double f = ep_watch_factor_since(w, r, c);
+    for (size_t i = 0; i < job->ranks.n; i++) {
+        const struct series *r = job->ranks.v[i];
+        double level;
 
-        if (r->basis != BASIS_DUR && f > *factor) {
+        if (r->basis != BASIS_PER_MB || !r->pace)
+            continue;
+        level = ep_changepoint_level(r->pace);
+        if (isnan(level))
+            continue;
+        w->work[n++] = level;
+        if (isnan(ep_changepoint_healthy(r->pace)) && level > top) {
             worst = r;
-            *factor = f;
+            top = level;
         }
     }
+    *factor = top / ep_median(w->work, n);
     return worst;
 }
 
 const char *ep_verdict_job(struct ep_watch *w, const struct job *job,
                            const struct ep_change *c)
 {
-    double half = 1 + w->config.pace.min_change / 2, factor, common;
-    size_t n;
-    const struct series *worst = slowest(w, job, c, &factor);
+    double half = 1 + w->config.pace.min_change / 2, factor = 0, common;
+    const struct series *worst = NULL; /* against its own past */
+    size_t n = 0;
 
     ep_buf_reset(&w->text);
     ep_buf_adds(&w->text, "step time ");
     add_levels(&w->text, c);
+    if (c->kind == EP_CHANGE_RELIEF && !c->partial)
+        return ""; /* that of the episode stands */
+    for (size_t i = 0; i < job->ranks.n; i++) {
+        double f = busy_factor(job->ranks.v[i], c);
+
+        if (isnan(f))
+            continue;
+        w->work[n++] = f;
+        if (f > factor) {
+            worst = job->ranks.v[i];
+            factor = f;
+        }
+    }
     if (!worst)
         return "unknown";
-    common = ep_watch_common_factor(w, job, NULL, c, &n);
+    common = ep_median(w->work, n);
     if (n > 1 && common >= half && factor < half * common) {
-        ep_buf_addf(&w->text, ", busy time of %zu ranks %.2fx", n, common);
+        ep_buf_addf(&w->text, ", median busy time of %zu ranks %.2fx", n,
+                    common);
         return "all-ranks";
     }
     if (factor >= half) {
         ep_buf_addf(&w->text, ", %s busy %.2fx its own past", worst->id,
+                    factor);
+        return "straggler";
+    }
+    worst = slow_newcomer(w, job, &factor);
+    if (worst && factor >= 1 + w->config.pace.min_change) {
+        ep_buf_addf(&w->text, ", %s is new, busy %.2fx its peers", worst->id,
                     factor);
         return "straggler";
     }

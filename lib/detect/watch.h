@@ -8,16 +8,26 @@
  *   steps    one pace (changepoint.h) per rank or worker, over busy / mb where
  *            the rank tells them (seconds of work per micro-batch: comparable
  *            between ranks and not changed by new shares), else over busy,
- *            else over dur. A change that the other ranks of the job show
- *            alike is not the rank's: it is left to the job.
- *   job      one more pace over the longest dur of each step.
+ *            else over dur; what it is for a series is settled by the first
+ *            sample, and anew when EP_WATCH_OTHER in a row differ. A change
+ *            that the other ranks of the job show alike is not the rank's: it
+ *            is left to the job, and what comes on top of it is the rank's.
+ *   job      one more pace over the longest dur of each step, or over dur of
+ *            the job's own records where there are any.
  *   peers    (peers.h) every "window" steps the medians of busy / mb of all
- *            ranks, so that a rank that was slow from its first step is found
- *            too; and the probes of all devices for the same test.
+ *            ranks, and apart from them of all workers, so that a rank that
+ *            was slow from its first step is found too, or one that stays
+ *            slow when the others recover; and the probes of all devices for
+ *            the same test.
  *   cause    what the samples before and since the onset say (verdict.c).
  *
  * Ranks are compared by step number, so the streams of all ranks have to be
- * merged by time; a rank may be a step or two ahead.
+ * merged by time; a rank may be a step or two ahead. Workers do not wait for
+ * each other: they are compared by time, and give their job no pace. A job
+ * whose step numbers fall by 4 or more was restarted: the levels are
+ * kept, the first three samples are not judged.
+ *
+ * Memory: 5 KB per rank or worker, 0.5 KB per device.
  */
 #ifndef EP_DETECT_WATCH_H
 #define EP_DETECT_WATCH_H
@@ -30,8 +40,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Most ranks, workers, jobs and probed devices together. */
-#define EP_WATCH_MAX_SERIES 1000000
+/* Most ranks, workers, jobs and probed devices (in each test) together. */
+#define EP_WATCH_MAX_SERIES 500000
+
+/* Samples in a row that change what a series is judged by. */
+#define EP_WATCH_OTHER 8
 
 #define EP_WATCH_WINDOW_MAX 64
 
@@ -89,7 +102,12 @@ struct ep_watch;
 
 /*
  * Free with ep_watch_free. config may be NULL (defaults); EP_EDOM if a field
- * is out of its range. fn is called from within the functions below.
+ * is out of its range. fn is called from within the functions below and must
+ * not call them. What it is given: factor finite and > 0, since <= ts; an eid
+ * belongs to one episode of one watch. An onset with the eid of an open
+ * episode says that it got worse; a relief that leaves it open has a factor
+ * of 1 + min_change or more. An episode ends without a relief if its series
+ * stops, or changes what it tells.
  */
 struct ep_watch *ep_watch_new(const struct ep_watch_config *config,
                               void (*fn)(void *ctx, const struct ep_finding *),
@@ -108,11 +126,14 @@ struct ep_watch_step {
 };
 
 /*
- * Errors, the watch being untouched then: EP_EDOM (dur is 0, or busy is 0 of
- * a rank with work; ts or step runs backwards in its series), EP_ELIMIT (too
- * many series). A step number that falls while ts grows is a restart.
- * Cost: O(window); at an onset O(ranks), and every "window" steps
- * O(ranks log ranks).
+ * Errors, the detectors being untouched then: EP_EDOM (ts, dur or busy is not
+ * finite; dur is 0, or busy is 0 of a rank with work; step is not in 0..2^53;
+ * ts runs backwards in its series), EP_ELIMIT (too many series). A step number
+ * that falls while ts grows is a restart; a sample with the ts and step of the
+ * one before is the same sample, and passed over.
+ * Cost: O(window), with 50 ns on top of the change points; at an onset or
+ * spike O(window x min(ranks, 255)) of a rank, O(window x ranks) of the job,
+ * and every "window" steps O(ranks log ranks).
  */
 int ep_watch_step(struct ep_watch *w, const struct ep_watch_step *s,
                   struct ep_error *err) EP_MUST_USE;
@@ -132,7 +153,8 @@ struct ep_watch_probe {
 /*
  * Devices are compared when one reports for the second time (so a round is
  * over) and at the end. A device is its gpu, else its rank, else its host.
- * Errors: EP_EDOM (value <= 0), EP_ELIMIT.
+ * Errors: EP_EDOM (value is not finite and > 0, ts not finite), EP_ELIMIT.
+ * Cost: O(1); at the end of a round O(n log n) with the n devices in it.
  */
 int ep_watch_probe(struct ep_watch *w, const struct ep_watch_probe *s,
                    struct ep_error *err) EP_MUST_USE;
@@ -148,5 +170,15 @@ int ep_watch_cpu_share(struct ep_watch *w, struct ep_span job, int64_t rank,
 
 /* The input is at its end: judge what is still open. */
 void ep_watch_finish(struct ep_watch *w);
+
+/*
+ * Call fn for each episode that is open now, in the order in which the ranks
+ * and devices came: an onset whose factor, p and cause are those last
+ * reported; ts is NaN, evidence NULL. A rank that is slower than its own past
+ * and than its peers is given once, by the former; one that has stopped to
+ * report is left out. Cost: O(series).
+ */
+void ep_watch_open(const struct ep_watch *w,
+                   void (*fn)(void *ctx, const struct ep_finding *), void *ctx);
 
 #endif

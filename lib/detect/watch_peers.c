@@ -17,19 +17,19 @@ struct recent {
     int64_t first_step;
 };
 
-/* false if there are too few, or they are not the rank's own. */
+/* false if there are too few, of another kind, or none since the last time. */
 static bool recent_of(const struct ep_watch *w, const struct series *s,
-                      struct recent *out)
+                      enum basis basis, struct recent *out)
 {
     double v[EP_WATCH_WINDOW_MAX];
-    int64_t window = w->config.window;
+    int window = (int)w->config.window;
     const struct sample *first;
 
-    if (s->steps < window || s->basis == BASIS_DUR || s->basis == BASIS_NONE)
+    if (s->basis != basis || s->kept < window || s->missed)
         return false;
-    for (int64_t i = 0; i < window; i++)
+    for (int i = 0; i < window; i++)
         v[i] = s->ring[i].value;
-    first = &s->ring[s->steps % window];
+    first = &s->ring[s->at];
     *out =
         (struct recent){ep_median(v, (size_t)window), first->ts, first->step};
     return true;
@@ -42,20 +42,34 @@ static void report(struct ep_watch *w, struct series *s,
     struct ep_finding f = {
         .kind = kind,
         .ts = now,
-        .since = s->hit_ts,
-        .step = s->hit_step,
+        .since = s->turn_ts,
+        .step = s->turn_step,
         .factor = peer->factor,
-        .p = peer->p,
-        .cause = "compute",
+        .p = kind == EP_FINDING_ONSET ? peer->p : 1 - peer->p,
         .gpu_hours = (double)NAN,
     };
 
-    ep_buf_adds(&w->text, "busy per micro-batch ");
+    ep_buf_adds(&w->text,
+                s->basis == BASIS_PER_MB ? "busy per micro-batch " : "busy ");
     ep_num_format_duration(&w->text, median);
     ep_buf_adds(&w->text, ", its peers ");
     ep_num_format_duration(&w->text, median / peer->factor);
+    f.cause = kind == EP_FINDING_ONSET ? ep_verdict_peer(w, s, s->turn_ts)
+                                       : s->peer.cause;
     f.evidence = w->text.ptr;
     ep_watch_report(w, s, &s->peer, "peers", &f);
+}
+
+/* One more verdict of the same kind; the first says when that began. */
+static int64_t count_verdict(struct series *s, int64_t *same, int64_t *other,
+                             const struct recent *r)
+{
+    *other = 0;
+    if ((*same)++ == 0) {
+        s->turn_ts = r->first_ts;
+        s->turn_step = r->first_step;
+    }
+    return *same;
 }
 
 /*
@@ -67,6 +81,7 @@ static void judge(struct ep_watch *w, struct series *s, const struct recent *r,
                   const struct ep_peers_summary *all, double now)
 {
     const char *doubt = ep_peers_doubt_text(all->doubt);
+    int64_t enough = w->config.persist;
 
     ep_buf_reset(&w->text);
     if (*doubt) {
@@ -74,48 +89,36 @@ static void judge(struct ep_watch *w, struct series *s, const struct recent *r,
         ep_buf_adds(&w->text, "; ");
     }
     if (peer->slow) {
-        s->clean = 0;
-        if (s->hits++ == 0) {
-            s->hit_ts = r->first_ts;
-            s->hit_step = r->first_step;
-        }
-        if (s->hits >= w->config.persist && !s->peer.open && !s->ep.open)
+        if (count_verdict(s, &s->hits, &s->clean, r) >= enough &&
+            !s->peer.open && !s->ep.open)
             report(w, s, EP_FINDING_ONSET, peer, r->median, now);
+        else if (s->peer.open)
+            s->peer.factor = peer->factor;
         return;
     }
-    s->hits = 0;
-    s->clean++;
-    if (s->peer.open && s->clean >= w->config.persist) {
-        s->hit_ts = r->first_ts;
-        s->hit_step = r->first_step;
+    if (count_verdict(s, &s->clean, &s->hits, r) >= enough && s->peer.open) {
         report(w, s, EP_FINDING_RELIEF, peer, r->median, now);
         s->peer.open = false;
     }
 }
 
-void ep_watch_compare_ranks(struct ep_watch *w, struct job *job, double now)
+static void compare(struct ep_watch *w, const struct members *m,
+                    enum basis basis, double now)
 {
-    struct recent *recent = ep_calloc(job->nranks, sizeof *recent);
-    struct series **who = ep_calloc(job->nranks, sizeof(void *));
-    struct ep_peer *peers = ep_calloc(job->nranks, sizeof *peers);
+    struct recent *recent = ep_calloc(m->n, sizeof *recent);
+    struct series **who = ep_calloc(m->n, sizeof(void *));
+    struct ep_peer *peers;
     struct ep_peers_input in;
     struct ep_peers_summary all;
-    enum basis basis = BASIS_NONE;
     size_t n = 0;
 
-    for (size_t i = 0; i < job->nranks; i++) {
-        struct series *s = job->ranks[i];
-
-        if (!recent_of(w, s, &recent[n]))
-            continue;
-        if (basis == BASIS_NONE)
-            basis = s->basis;
-        if (s->basis != basis)
-            continue;
-        who[n] = s;
-        w->work[n] = recent[n].median;
-        n++;
-    }
+    for (size_t i = 0; i < m->n; i++)
+        if (recent_of(w, m->v[i], basis, &recent[n])) {
+            who[n] = m->v[i];
+            w->work[n] = recent[n].median;
+            n++;
+        }
+    peers = ep_calloc(n, sizeof *peers);
     in = (struct ep_peers_input){w->work, NULL, n, EP_PEERS_LOW};
     /* the values were checked when they came in */
     if (n >= 2 &&
@@ -125,4 +128,18 @@ void ep_watch_compare_ranks(struct ep_watch *w, struct job *job, double now)
     free(recent);
     free(who);
     free(peers);
+}
+
+void ep_watch_count_step(struct ep_watch *w, struct members *m, int64_t enough,
+                         double now)
+{
+    if (++m->since < enough)
+        return;
+    m->since = 0;
+    if (m->n >= 2) {
+        compare(w, m, BASIS_PER_MB, now);
+        compare(w, m, BASIS_BUSY, now);
+    }
+    for (size_t i = 0; i < m->n; i++)
+        m->v[i]->missed += m->v[i]->missed < 2;
 }

@@ -24,31 +24,40 @@ struct device {
 
 /* The devices that ran the same test. */
 struct probe_group {
-    char *label; /* "gemm f32 1024" */
-    char *what;  /* "gemm.f32", for the eid */
+    size_t number;
+    char *label;           /* "gemm f32 1024" */
+    char *what, *what_own; /* "gemm.f32.1024", for the eid; with "/own" */
     char *unit;
     const char *cause;
     bool high_is_better;
-    struct device *v;
+    struct device **fresh; /* of this round, as they came */
     size_t n, cap;
 };
 
+static void free_device(struct device *d)
+{
+    free(d->id->id);
+    free(d->id->host);
+    free(d->id);
+    free(d->peer.eid);
+    free(d->own.eid);
+    free(d);
+}
+
 static void free_group(struct probe_group *g)
 {
-    for (size_t i = 0; i < g->n; i++) {
-        free(g->v[i].id->id);
-        free(g->v[i].id->host);
-        free(g->v[i].id);
-    }
-    free(g->v);
+    free(g->fresh);
     free(g->label);
     free(g->what);
+    free(g->what_own);
     free(g->unit);
     free(g);
 }
 
 void ep_watch_free_groups(struct ep_watch *w)
 {
+    for (size_t i = 0; i < ep_intern_count(w->device_names); i++)
+        free_device(w->devices[i]);
     for (size_t i = 0; i < ep_intern_count(w->group_names); i++)
         free_group(w->groups[i]);
 }
@@ -62,48 +71,61 @@ static void add_span(struct ep_buf *b, struct ep_span s, char before)
     ep_buf_add(b, s.ptr, s.len);
 }
 
-static struct probe_group *find_group(struct ep_watch *w,
-                                      const struct ep_watch_probe *x)
+/* The label is in w->key from here on. */
+static struct probe_group *new_group(struct ep_watch *w, size_t number,
+                                     size_t label,
+                                     const struct ep_watch_probe *x)
 {
-    size_t known = ep_intern_count(w->group_names), label, end;
-    struct probe_group *g;
+    struct probe_group *g = ep_calloc(1, sizeof *g);
+
+    g->number = number;
+    g->label = ep_strdup(w->key.ptr + label);
+    ep_buf_adds(&w->key, "/own");
+    g->what_own = ep_strdup(w->key.ptr + label);
+    for (char *c = g->what_own; *c; c++)
+        if (*c == ' ')
+            *c = '.';
+    g->what = ep_strndup(g->what_own, strlen(g->label));
+    g->unit = ep_strndup(x->unit.ptr, x->unit.len);
+    g->cause = strncmp(g->what, "membw", 5) == 0 ? "memory" : "compute";
+    g->high_is_better = x->high_is_better;
+    return g;
+}
+
+static struct probe_group *find_group(struct ep_watch *w, struct job *job,
+                                      const struct ep_watch_probe *x,
+                                      struct ep_error *err)
+{
+    size_t known = ep_intern_count(w->group_names), label;
     long i;
 
     ep_buf_reset(&w->key);
-    add_span(&w->key, x->job, 0);
-    ep_buf_addf(&w->key, "\t%c\t", x->high_is_better ? '+' : '-');
+    ep_buf_addf(&w->key, "%zu\t%c\t", job->number,
+                x->high_is_better ? '+' : '-');
     add_span(&w->key, x->unit, 0);
     ep_buf_addc(&w->key, '\t');
     label = w->key.len;
     add_span(&w->key, x->test, 0);
     add_span(&w->key, x->dtype, ' ');
-    end = w->key.len;
     if (x->size >= 0)
         ep_buf_addf(&w->key, " %lld", (long long)x->size);
-    i = ep_intern_add(w->group_names, (struct ep_span){w->key.ptr, w->key.len},
-                      EP_WATCH_MAX_SERIES);
+    i = ep_watch_number(w, w->group_names,
+                        (struct ep_span){w->key.ptr, w->key.len}, err);
     if (i < 0)
         return NULL;
-    if ((size_t)i < known)
-        return w->groups[i];
-    g = ep_calloc(1, sizeof *g);
-    g->label = ep_strdup(w->key.ptr + label);
-    g->what = ep_strndup(w->key.ptr + label, end - label);
-    for (char *c = g->what; *c; c++)
-        if (*c == ' ')
-            *c = '.';
-    g->unit = ep_strndup(x->unit.ptr, x->unit.len);
-    g->cause = strncmp(g->what, "membw", 5) == 0 ? "memory" : "compute";
-    g->high_is_better = x->high_is_better;
-    w->groups = ep_grow(w->groups, &w->groups_cap, known + 1, sizeof(void *));
-    w->groups[i] = g;
-    return g;
+    if ((size_t)i == known) {
+        w->groups =
+            ep_grow(w->groups, &w->groups_cap, known + 1, sizeof(void *));
+        w->groups[i] = new_group(w, known, label, x);
+    }
+    return w->groups[i];
 }
 
-/* A device as a series without steps, so that it is reported like one. */
-static struct series *new_device(struct ep_watch *w, struct job *job,
+/* A device, with a series without steps, so that it is reported like one. */
+static struct device *new_device(struct job *job, const char *id,
                                  const struct ep_watch_probe *x)
 {
+    struct device *d = ep_calloc(1, sizeof *d);
     struct series *s = ep_calloc(1, sizeof *s);
 
     s->job = job;
@@ -111,19 +133,24 @@ static struct series *new_device(struct ep_watch *w, struct job *job,
     s->scope = x->gpu.len     ? EP_SCOPE_GPU
                : x->rank >= 0 ? EP_SCOPE_RANK
                               : EP_SCOPE_HOST;
-    s->id = ep_strdup(w->key.ptr);
+    s->id = ep_strdup(id);
     if (x->host.len)
         s->host = ep_strndup(x->host.ptr, x->host.len);
-    return s;
+    d->id = s;
+    return d;
 }
 
-static struct device *find_device(struct ep_watch *w, struct probe_group *g,
-                                  struct job *job,
-                                  const struct ep_watch_probe *x)
+static struct device *find_device(struct ep_watch *w,
+                                  const struct probe_group *g, struct job *job,
+                                  const struct ep_watch_probe *x,
+                                  struct ep_error *err)
 {
-    struct device *d;
+    size_t known = ep_intern_count(w->device_names), prefix;
+    long i;
 
     ep_buf_reset(&w->key);
+    ep_buf_addf(&w->key, "%zu\t", g->number);
+    prefix = w->key.len;
     if (x->gpu.len) {
         ep_buf_adds(&w->key, "gpu=");
         add_span(&w->key, x->gpu, 0);
@@ -133,16 +160,16 @@ static struct device *find_device(struct ep_watch *w, struct probe_group *g,
         ep_buf_adds(&w->key, "host=");
         add_span(&w->key, x->host, 0);
     }
-    for (size_t i = 0; i < g->n; i++)
-        if (ep_span_eq((struct ep_span){w->key.ptr, w->key.len},
-                       g->v[i].id->id))
-            return &g->v[i];
-    if (g->n >= EP_WATCH_MAX_SERIES)
+    i = ep_watch_number(w, w->device_names,
+                        (struct ep_span){w->key.ptr, w->key.len}, err);
+    if (i < 0)
         return NULL;
-    g->v = ep_grow(g->v, &g->cap, g->n + 1, sizeof *g->v);
-    d = &g->v[g->n++];
-    *d = (struct device){.id = new_device(w, job, x)};
-    return d;
+    if ((size_t)i == known) {
+        w->devices =
+            ep_grow(w->devices, &w->devices_cap, known + 1, sizeof(void *));
+        w->devices[i] = new_device(job, w->key.ptr + prefix, x);
+    }
+    return w->devices[i];
 }
 
 static void report(struct ep_watch *w, const struct probe_group *g,
@@ -157,7 +184,7 @@ static void report(struct ep_watch *w, const struct probe_group *g,
         .since = d->ts,
         .step = -1,
         .factor = verdict->factor,
-        .p = verdict->p,
+        .p = verdict->slow ? verdict->p : 1 - verdict->p,
         .cause = g->cause,
         .gpu_hours = (double)NAN,
     };
@@ -168,7 +195,7 @@ static void report(struct ep_watch *w, const struct probe_group *g,
     ep_buf_adds(&w->text, against);
     ep_num_format_si(&w->text, reference, g->unit);
     f.evidence = w->text.ptr;
-    ep_watch_report(w, d->id, e, g->what, &f);
+    ep_watch_report(w, d->id, e, e == &d->own ? g->what_own : g->what, &f);
     e->open = verdict->slow;
 }
 
@@ -180,7 +207,7 @@ static void judge_own(struct ep_watch *w, const struct probe_group *g,
     double noise = hypot(c->noise_floor, d->noise), factor, z;
     struct ep_peer verdict;
 
-    if (isnan(d->ref_own) || !(d->ref_own > 0))
+    if (!(d->ref_own > 0) || !isfinite(d->ref_own))
         return;
     factor = g->high_is_better ? d->ref_own / d->value : d->value / d->ref_own;
     z = log(factor) / noise;
@@ -195,34 +222,28 @@ static void judge_own(struct ep_watch *w, const struct probe_group *g,
         report(w, g, d, &d->own, &verdict, ", its own past ");
 }
 
+/* The round is over: its devices against each other. */
 static void compare(struct ep_watch *w, struct probe_group *g)
 {
     double *x = ep_calloc(g->n, sizeof *x);
     double *noise = ep_calloc(g->n, sizeof *noise);
     struct ep_peer *peers = ep_calloc(g->n, sizeof *peers);
-    size_t *at = ep_calloc(g->n, sizeof *at);
-    struct ep_peers_input in;
+    struct ep_peers_input in = {
+        x, noise, g->n, g->high_is_better ? EP_PEERS_HIGH : EP_PEERS_LOW};
     struct ep_peers_summary all;
-    size_t n = 0;
+    size_t n = g->n;
 
-    for (size_t i = 0; i < g->n; i++) {
-        struct device *d = &g->v[i];
-
-        if (!d->fresh)
-            continue;
-        d->fresh = false;
-        judge_own(w, g, d);
-        x[n] = d->value;
-        noise[n] = d->noise;
-        at[n++] = i;
+    for (size_t i = 0; i < n; i++) {
+        g->fresh[i]->fresh = false;
+        judge_own(w, g, g->fresh[i]);
+        x[i] = g->fresh[i]->value;
+        noise[i] = g->fresh[i]->noise;
     }
-    in = (struct ep_peers_input){
-        x, noise, n, g->high_is_better ? EP_PEERS_HIGH : EP_PEERS_LOW};
     /* the values were checked when they came in */
     if (n < 2 || ep_peers_compare(&in, &w->config.peers, peers, &all, NULL) < 0)
         n = 0;
     for (size_t i = 0; i < n; i++) {
-        struct device *d = &g->v[at[i]];
+        struct device *d = g->fresh[i];
         const char *doubt = ep_peers_doubt_text(all.doubt);
 
         ep_buf_reset(&w->text);
@@ -232,11 +253,13 @@ static void compare(struct ep_watch *w, struct probe_group *g)
         }
         if (peers[i].slow != d->peer.open)
             report(w, g, d, &d->peer, &peers[i], ", its peers ");
+        else
+            d->peer.factor = peers[i].factor;
     }
+    g->n = 0;
     free(x);
     free(noise);
     free(peers);
-    free(at);
 }
 
 int ep_watch_probe(struct ep_watch *w, const struct ep_watch_probe *x,
@@ -246,23 +269,38 @@ int ep_watch_probe(struct ep_watch *w, const struct ep_watch_probe *x,
     struct probe_group *g;
     struct device *d;
 
-    if (!(x->value > 0))
+    if (!(x->value > 0) || !isfinite(x->value))
         return ep_error_set(err, EP_EDOM, "value is not above 0");
+    if (!isfinite(x->ts))
+        return ep_error_set(err, EP_EDOM, "ts is not finite");
     job = ep_watch_job(w, x->job, err);
-    g = job ? find_group(w, x) : NULL;
-    d = g ? find_device(w, g, job, x) : NULL;
+    g = job ? find_group(w, job, x, err) : NULL;
+    d = g ? find_device(w, g, job, x, err) : NULL;
     if (!d)
-        return ep_error_set(err, EP_ELIMIT, "more than %d tests or devices",
-                            EP_WATCH_MAX_SERIES);
+        return EP_ELIMIT;
     if (d->fresh)
         compare(w, g);
     d->ts = x->ts;
     d->value = x->value;
     /* the standard error of a median of a few runs is near their scatter */
-    d->noise = x->spread >= 0 ? x->spread : 0;
+    d->noise = x->spread >= 0 && isfinite(x->spread) ? x->spread : 0;
     d->ref_own = x->ref_own;
     d->fresh = true;
+    g->fresh = ep_grow(g->fresh, &g->cap, g->n + 1, sizeof(void *));
+    g->fresh[g->n++] = d;
     return 0;
+}
+
+void ep_watch_tell_devices(const struct ep_watch *w,
+                           void (*fn)(void *ctx, const struct ep_finding *),
+                           void *ctx)
+{
+    for (size_t i = 0; i < ep_intern_count(w->device_names); i++) {
+        const struct device *d = w->devices[i];
+
+        if (d->own.open || d->peer.open)
+            ep_watch_tell(d->id, d->own.open ? &d->own : &d->peer, fn, ctx);
+    }
 }
 
 void ep_watch_finish_probes(struct ep_watch *w)

@@ -14,55 +14,72 @@
 /* Samples after a restart that say nothing about the pace. */
 #define RESTART_WARMUP 3
 
-double ep_watch_factor_since(const struct ep_watch *w, const struct series *s,
-                             const struct ep_change *c)
+/* Others that are asked about a change; the median of more says the same. */
+#define ASKED 255
+
+#define STEP_MAX (INT64_C(1) << 53)
+
+struct members *ep_watch_members(const struct series *s)
 {
-    int64_t window = w->config.window;
+    return s->scope == EP_SCOPE_WORKER ? &s->job->workers : &s->job->ranks;
+}
+
+double ep_watch_factor_since(const struct series *s, const struct ep_change *c)
+{
     double v[EP_WATCH_WINDOW_MAX], peak = 0;
-    int64_t have = s->steps < window ? s->steps : window;
     size_t n = 0;
 
     if (!s->pace)
         return (double)NAN;
-    for (int64_t i = 0; i < have; i++)
-        if (s->ring[i].step >= c->since_step) {
-            v[n++] = s->ring[i].value;
-            peak = fmax(peak, s->ring[i].value);
+    for (int i = 0; i < s->kept; i++) {
+        const struct sample *x = &s->ring[i];
+
+        /* workers count their own steps */
+        if (s->scope == EP_SCOPE_WORKER
+                ? x->ts >= c->since_ts
+                : x->step >= c->since_step && x->ts >= s->job->restart_ts) {
+            v[n++] = x->value;
+            peak = fmax(peak, x->value);
         }
+    }
     return (n && c->kind == EP_CHANGE_SPIKE ? peak : ep_median(v, n)) /
            ep_changepoint_healthy(s->pace);
 }
 
-double ep_watch_common_factor(struct ep_watch *w, const struct job *job,
-                              const struct series *s, const struct ep_change *c,
-                              size_t *n)
+/*
+ * The i-th to be asked of n: all, or ASKED of them, spread evenly by the
+ * golden ratio: without a period that could meet that of the machine.
+ */
+static size_t pick(size_t i, size_t n)
 {
-    size_t k = 0;
+    if (n <= ASKED)
+        return i;
+    return (size_t)((((uint64_t)i * UINT32_C(2654435769) & UINT32_MAX) * n) >>
+                    32);
+}
 
-    for (size_t i = 0; i < job->nranks; i++) {
-        const struct series *r = job->ranks[i];
+/*
+ * The factor of a change over what the others of the job show since then; they
+ * have to tell the same kind of value: the step time of all grows when one is
+ * slow. With no others it is the factor itself.
+ */
+static double excess_of(struct ep_watch *w, const struct series *s,
+                        const struct ep_change *c)
+{
+    const struct members *m = ep_watch_members(s);
+    size_t n = m->n < ASKED ? m->n : ASKED, k = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct series *r = m->v[pick(i, m->n)];
         double f;
 
-        if (r == s || (!s && r->basis == BASIS_DUR))
+        if (r == s || (r->basis == BASIS_DUR) != (s->basis == BASIS_DUR))
             continue;
-        f = ep_watch_factor_since(w, r, c);
+        f = ep_watch_factor_since(r, c);
         if (!isnan(f))
             w->work[k++] = f;
     }
-    if (n)
-        *n = k;
-    return ep_median(w->work, k);
-}
-
-/* Does the rest of the job show the change of s as well? */
-static bool is_common(struct ep_watch *w, const struct series *s,
-                      const struct ep_change *c)
-{
-    double common = ep_watch_common_factor(w, s->job, s, c, NULL);
-
-    if (isnan(common))
-        return false;
-    return c->factor < (1 + w->config.pace.min_change) * common;
+    return k ? c->factor / ep_median(w->work, k) : c->factor;
 }
 
 static void report_change(struct ep_watch *w, struct series *s,
@@ -85,63 +102,125 @@ static void report_change(struct ep_watch *w, struct series *s,
     f.evidence = w->text.ptr;
     if (c->kind == EP_CHANGE_RELIEF) {
         f.cause = s->ep.cause;
-        if (s->scope == EP_SCOPE_JOB && !c->partial) {
-            size_t n = s->job->nranks ? s->job->nranks : 1;
-
-            f.gpu_hours = s->job->lost * (double)n / 3600;
-        }
+        if (s->scope == EP_SCOPE_JOB && !c->partial)
+            f.gpu_hours = s->job->lost / 3600;
     }
     ep_watch_report(w, s, c->kind == EP_CHANGE_SPIKE ? NULL : &s->ep, NULL, &f);
     if (c->kind == EP_CHANGE_RELIEF && !c->partial)
         s->ep.open = false;
 }
 
-static void consider(struct ep_watch *w, struct series *s,
-                     const struct ep_change *c, double now)
+/*
+ * Keep the samples from a time on only: peers are to be compared by what a
+ * rank does now, and its slow steps would count for a window more.
+ */
+static void forget_before(const struct ep_watch *w, struct series *s, double ts)
 {
-    if (s->scope != EP_SCOPE_JOB) {
-        /* what all ranks do is the job's affair */
-        if (c->kind != EP_CHANGE_RELIEF && !c->worsening &&
-            is_common(w, s, c)) {
-            if (c->kind == EP_CHANGE_ONSET)
-                s->muted = c->episode;
+    struct sample v[EP_WATCH_WINDOW_MAX];
+    int window = (int)w->config.window, n = 0;
+
+    for (int i = 0; i < s->kept; i++) {
+        const struct sample *x =
+            &s->ring[(s->at + window - s->kept + i) % window];
+
+        if (x->ts >= ts)
+            v[n++] = *x;
+    }
+    memcpy(s->ring, v, (size_t)n * sizeof *v);
+    s->kept = n;
+    s->at = n % window;
+    s->hits = 0;
+}
+
+/*
+ * Report what a rank or worker does, and leave out what all do: an episode
+ * that all share is muted. What then comes on top is the rank's own, until
+ * the rank is back among the others; so is what it does before. *c may be
+ * changed.
+ */
+static void consider(struct ep_watch *w, struct series *s, struct ep_change *c,
+                     double now)
+{
+    double least = 1 + w->config.pace.min_change;
+    double more = 1 + w->config.pace.min_change / 2;
+    double excess = excess_of(w, s, c);
+    bool muted = s->muted && s->muted == c->episode;
+    bool common = excess < least;
+
+    if (c->kind == EP_CHANGE_SPIKE) {
+        if (!common)
+            report_change(w, s, c, now);
+        return;
+    }
+    if (c->kind == EP_CHANGE_ONSET) {
+        if (!c->worsening || muted) {
+            s->muted = common ? c->episode : 0;
+            if (common)
+                return;
+        } else if (excess < more * s->ep.excess) {
             return;
         }
-        if (c->kind == EP_CHANGE_RELIEF && s->muted == c->episode)
+    } else {
+        forget_before(w, s, c->since_ts);
+        if (!s->ep.open)
             return;
-        if (c->worsening && s->muted == c->episode) {
-            if (is_common(w, s, c))
-                return;
-            s->muted = 0;
+        if (c->partial && common) {
+            /* as slow as the others: no straggler any more */
+            c->partial = false;
+            c->factor = excess;
+            s->muted = c->episode;
+        } else if (c->partial && excess * more > s->ep.excess) {
+            return;
         }
     }
+    s->ep.excess = excess;
     report_change(w, s, c, now);
 }
 
-/* One more value of a series; dur is for the end of the interval. */
+/* One more value of a series; end is the end of the interval. */
 static int push(struct ep_watch *w, struct series *s, const struct sample *x,
                 double end, struct ep_error *err)
 {
     struct ep_change change[EP_CHANGEPOINT_MAX_EVENTS];
-    int n = 0;
+    int n;
 
     if (!s->pace) {
         s->pace = ep_changepoint_new(&w->config.pace, err);
         if (!s->pace)
             return EP_EDOM;
+        free(s->ring);
         s->ring = ep_calloc((size_t)w->config.window, sizeof *s->ring);
     }
-    if (s->unjudged > 0)
+    if (s->unjudged > 0) {
         s->unjudged--;
-    else
-        n = ep_changepoint_push(s->pace, x->ts, x->step, x->value, change);
+        return 0;
+    }
+    n = ep_changepoint_push(s->pace, x->ts, x->step, x->value, change);
     if (n < 0)
-        return ep_error_set(err, EP_EDOM, "step time of 0");
-    s->ring[s->steps % w->config.window] = *x;
-    s->steps++;
+        return ep_error_set(err, EP_EDOM, "step time out of range");
+    s->missed = 0;
+    s->ring[s->at++] = *x;
+    if (s->at == w->config.window)
+        s->at = 0;
+    if (s->kept < w->config.window)
+        s->kept++;
     for (int i = 0; i < n; i++)
-        consider(w, s, &change[i], end);
+        if (s->scope == EP_SCOPE_JOB)
+            report_change(w, s, &change[i], end);
+        else
+            consider(w, s, &change[i], end);
     return 0;
+}
+
+/* Device seconds of the ring's steps above the healthy level since a time. */
+static double lost_since(const struct series *s, double since, int64_t n)
+{
+    double healthy = ep_changepoint_healthy(s->pace), sum = 0;
+
+    for (int i = 0; i < s->kept; i++)
+        if (s->ring[i].ts >= since)
+            sum += fmax(0, s->ring[i].value - healthy);
+    return sum * (double)n;
 }
 
 static void push_job(struct ep_watch *w, struct job *job,
@@ -149,26 +228,21 @@ static void push_job(struct ep_watch *w, struct job *job,
 {
     struct sample x = {o->step, o->ts, o->dur};
     struct series *s = job->own;
-    double healthy;
+    bool was_open = s->ep.open, judged = s->unjudged == 0;
 
-    s->last_ts = o->ts;
-    s->last_step = o->step;
     /* dur was checked when it came in */
     if (push(w, s, &x, o->end, NULL) < 0)
         return;
-    healthy = ep_changepoint_healthy(s->pace);
-    if (!s->ep.open)
-        job->lost = 0;
-    else if (o->dur > healthy)
-        job->lost += o->dur - healthy;
-    if (++job->since_peers >= w->config.window) {
-        job->since_peers = 0;
-        ep_watch_compare_ranks(w, job, o->end);
-    }
+    if (s->ep.open && !was_open)
+        job->lost = lost_since(s, s->ep.since, o->n);
+    else if (s->ep.open && judged)
+        job->lost +=
+            fmax(0, o->dur - ep_changepoint_healthy(s->pace)) * (double)o->n;
+    ep_watch_count_step(w, &job->ranks, w->config.window, o->end);
 }
 
 /* Pass on all open steps below a number, lowest first. */
-void ep_watch_close_steps(struct ep_watch *w, struct job *job, int64_t below)
+static void close_steps(struct ep_watch *w, struct job *job, int64_t below)
 {
     for (;;) {
         struct open_step *least = NULL;
@@ -187,33 +261,65 @@ void ep_watch_close_steps(struct ep_watch *w, struct job *job, int64_t below)
     }
 }
 
-/* A rank's step counts for the job's: the longest dur of all ranks. */
-static void add_to_job(struct ep_watch *w, struct job *job,
-                       const struct ep_watch_step *s)
+/*
+ * No more steps of these will come. A step that less than half of the ranks
+ * have told is not the job's.
+ */
+void ep_watch_end_steps(struct ep_watch *w, struct job *job)
 {
-    struct open_step *o = NULL;
+    for (int i = 0; i < OPEN_STEPS; i++)
+        if ((size_t)job->open[i].n * 2 < job->ranks.n)
+            job->open[i].n = 0;
+    close_steps(w, job, INT64_MAX);
+}
 
-    ep_watch_close_steps(w, job, s->step - OPEN_STEPS + 2);
+/* The slot of a step. If none is free, the oldest step has waited enough. */
+static struct open_step *open_step(struct ep_watch *w, struct job *job,
+                                   int64_t step)
+{
+    struct open_step *v = job->open, *least = v, *most = v, *unused = NULL;
+
+    for (int i = 0; i < OPEN_STEPS; i++) {
+        if (!v[i].n)
+            unused = &v[i];
+        else if (v[i].step == step)
+            return &v[i];
+        if (v[i].step < least->step)
+            least = &v[i];
+        if (v[i].step > most->step)
+            most = &v[i];
+    }
+    if (unused)
+        return unused;
+    if (least->step > step)
+        least = most; /* numbers that nobody else came to: forget one */
+    else
+        close_steps(w, job, least->step + 1);
+    least->n = 0;
+    return least;
+}
+
+/*
+ * A rank's step counts for the job's: the longest dur of all ranks. again:
+ * the rank has told this step before.
+ */
+static void add_to_job(struct ep_watch *w, struct job *job,
+                       const struct ep_watch_step *s, double end, bool again)
+{
+    struct open_step *o;
+
+    close_steps(w, job, s->step - OPEN_STEPS + 2);
     if (s->step <= job->closed)
         return; /* a rank that is late: the step was judged without it */
-    for (int i = 0; i < OPEN_STEPS; i++)
-        if (job->open[i].n && job->open[i].step == s->step)
-            o = &job->open[i];
-    for (int i = 0; i < OPEN_STEPS && !o; i++)
-        if (!job->open[i].n)
-            o = &job->open[i];
-    if (!o)
-        return;
-    if (!o->n || s->dur > o->dur)
-        o->dur = s->dur;
-    if (!o->n || s->ts < o->ts)
-        o->ts = s->ts;
-    if (!o->n || s->ts + s->dur > o->end)
-        o->end = s->ts + s->dur;
-    o->step = s->step;
-    o->n++;
-    if ((size_t)o->n >= job->nranks)
-        ep_watch_close_steps(w, job, s->step + 1);
+    o = open_step(w, job, s->step);
+    if (!o->n)
+        *o = (struct open_step){s->step, 0, s->ts, s->dur, end};
+    o->dur = fmax(o->dur, s->dur);
+    o->ts = fmin(o->ts, s->ts);
+    o->end = fmax(o->end, end);
+    o->n += !again || !o->n;
+    if ((size_t)o->n >= job->ranks.n)
+        close_steps(w, job, s->step + 1);
 }
 
 /* What the values of this step are, and the value; 0 is no value. */
@@ -230,71 +336,150 @@ static enum basis value_of(const struct ep_watch_step *s, double *value)
     return BASIS_PER_MB;
 }
 
-/* The step number fell: the job was restarted. */
-static void restart(struct ep_watch *w, struct series *s, int64_t step)
+/* The ring starts anew: what is in it does not compare with what comes. */
+static void skip_warmup(struct series *s)
+{
+    s->unjudged = RESTART_WARMUP;
+    s->kept = s->at = 0;
+}
+
+/* The step number fell: the rank, or the job, was restarted. */
+static void restart(struct ep_watch *w, struct series *s,
+                    const struct ep_watch_step *x)
 {
     struct job *job = s->job;
 
-    s->unjudged = RESTART_WARMUP;
-    if (job->closed >= step && s->scope == EP_SCOPE_RANK) {
-        ep_watch_close_steps(w, job, INT64_MAX);
+    skip_warmup(s);
+    free(s->host); /* perhaps it is elsewhere now */
+    s->host = NULL;
+    if (s->scope == EP_SCOPE_JOB)
+        job->restart_ts = x->ts;
+    /* ranks that restart later are near the first one's step */
+    if (s->scope == EP_SCOPE_RANK && !job->told &&
+        job->closed - x->step >= OPEN_STEPS) {
+        ep_watch_end_steps(w, job);
         job->closed = -1;
-        job->own->unjudged = RESTART_WARMUP;
+        job->restart_ts = x->ts;
+        skip_warmup(job->own);
     }
 }
 
-static int check_step(const struct series *s, const struct ep_watch_step *x,
-                      double value, enum basis basis, struct ep_error *err)
+/*
+ * Is the value to be compared with those before? After some of another kind
+ * the series starts anew with that kind.
+ */
+static bool same_basis(struct series *s, enum basis basis)
 {
-    if (x->ts < s->last_ts)
-        return ep_error_set(
-            err, EP_EDOM, "time runs backwards by %.6g s (%s, step %lld)",
-            s->last_ts - x->ts, *s->id ? s->id : "job", (long long)x->step);
+    if (s->basis == basis) {
+        s->other = 0;
+        return true;
+    }
+    if (s->basis != BASIS_NONE && ++s->other < EP_WATCH_OTHER)
+        return false;
+    ep_changepoint_free(s->pace);
+    s->pace = NULL;
+    s->basis = basis;
+    s->other = s->kept = s->at = s->unjudged = 0;
+    s->hits = s->clean = 0;
+    s->ep.open = s->peer.open = false;
+    return true;
+}
+
+static int check_step(const struct ep_watch_step *x, double value,
+                      enum basis basis, struct ep_error *err)
+{
+    if (!isfinite(x->ts) || !isfinite(x->dur) || isinf(x->busy))
+        return ep_error_set(err, EP_EDOM, "a time is not finite");
+    if (x->step < 0 || x->step > STEP_MAX)
+        return ep_error_set(err, EP_EDOM, "step %lld is out of range",
+                            (long long)x->step);
     if (!(x->dur > 0) || (!(value > 0) && !(basis == BASIS_PER_MB && !x->mb)))
         return ep_error_set(err, EP_EDOM, "%s is 0",
                             x->dur > 0 ? "busy" : "dur");
     return 0;
 }
 
+/* A step that the job tells itself. Its ranks need not be waited for then. */
+static void take_job_step(struct ep_watch *w, struct job *job,
+                          const struct ep_watch_step *x, double end)
+{
+    size_t n = job->ranks.n ? job->ranks.n : 1;
+    struct open_step o = {x->step, (int64_t)n, x->ts, x->dur, end};
+
+    if (!job->told)
+        memset(job->open, 0, sizeof job->open);
+    job->told = true;
+    push_job(w, job, &o);
+}
+
+static void join(struct ep_watch *w, struct series *s)
+{
+    struct members *m = ep_watch_members(s);
+
+    s->member = true;
+    m->v = ep_grow(m->v, &m->cap, m->n + 1, sizeof(void *));
+    m->v[m->n++] = s;
+    w->work = ep_grow(w->work, &w->work_cap, m->n, sizeof *w->work);
+}
+
+/* The series of a sample, and of the job where it needs one; NULL: too many. */
+static struct series *find(struct ep_watch *w, const struct ep_watch_step *x,
+                           struct ep_error *err)
+{
+    struct job *job = ep_watch_job(w, x->job, err);
+    struct series *s =
+        job ? ep_watch_series(w, job, x->rank, x->worker, err) : NULL;
+
+    if (s && !job->own && s->scope != EP_SCOPE_WORKER) {
+        job->own = ep_watch_series(w, job, -1, (struct ep_span){"", 0}, err);
+        if (!job->own)
+            return NULL;
+    }
+    return s;
+}
+
 int ep_watch_step(struct ep_watch *w, const struct ep_watch_step *x,
                   struct ep_error *err)
 {
-    struct job *job = ep_watch_job(w, x->job, err);
-    struct series *s;
     struct sample sample = {.step = x->step, .ts = x->ts};
     enum basis basis = value_of(x, &sample.value);
-    int rc;
+    double end = isfinite(x->ts + x->dur) ? x->ts + x->dur : x->ts;
+    struct series *s;
+    int rc = check_step(x, sample.value, basis, err);
+    bool again;
 
-    if (!job)
-        return EP_ELIMIT;
-    s = ep_watch_series(w, job, x->rank, x->worker, err);
-    if (s && !job->own)
-        job->own = ep_watch_series(w, job, -1, (struct ep_span){"", 0}, err);
-    if (!s || !job->own)
-        return EP_ELIMIT;
-    rc = check_step(s, x, sample.value, basis, err);
     if (rc < 0)
         return rc;
-    if (x->host.len && !s->host)
-        s->host = ep_strndup(x->host.ptr, x->host.len);
-    if (x->step < s->last_step)
-        restart(w, s, x->step);
-    if (s->scope == EP_SCOPE_JOB) {
-        job->told = true;
-        push_job(
-            w, job,
-            &(struct open_step){x->step, 1, x->ts, x->dur, x->ts + x->dur});
+    s = find(w, x, err);
+    if (!s)
+        return EP_ELIMIT;
+    if (x->ts < s->last_ts)
+        return ep_error_set(
+            err, EP_EDOM, "time runs backwards by %.6g s (%s, step %lld)",
+            s->last_ts - x->ts, *s->id ? s->id : "job", (long long)x->step);
+    again = x->step == s->last_step;
+    if (again && x->ts == s->last_ts)
         return 0;
-    }
-    if (s->basis == BASIS_NONE)
-        s->basis = basis;
-    /* a step that tells something else than the others is not comparable */
-    if (basis == s->basis && sample.value > 0)
-        rc = push(w, s, &sample, x->ts + x->dur, err);
+    if (x->step < s->last_step)
+        restart(w, s, x);
     s->last_ts = x->ts;
     s->last_step = x->step;
-    if (rc == 0 && s->scope == EP_SCOPE_RANK && !job->told)
-        add_to_job(w, job, x);
+    if (s->scope == EP_SCOPE_JOB) {
+        take_job_step(w, s->job, x, end);
+        return 0;
+    }
+    if (!s->member)
+        join(w, s);
+    if (x->host.len && !s->host)
+        s->host = ep_strndup(x->host.ptr, x->host.len);
+    /* without work there is a step, but no pace */
+    if (sample.value > 0 && same_basis(s, basis))
+        rc = push(w, s, &sample, end, err);
+    if (rc == 0 && s->scope == EP_SCOPE_RANK && !s->job->told)
+        add_to_job(w, s->job, x, end, again);
+    if (rc == 0 && s->scope == EP_SCOPE_WORKER)
+        ep_watch_count_step(w, &s->job->workers,
+                            w->config.window * (int64_t)s->job->workers.n, end);
     return rc;
 }
 
@@ -305,7 +490,7 @@ int ep_watch_cpu_share(struct ep_watch *w, struct ep_span job_name,
     struct job *job;
     struct series *s;
 
-    if (!(value >= 0) || rank < 0)
+    if (!(value >= 0) || rank < 0 || !isfinite(value) || !isfinite(ts))
         return ep_error_set(err, EP_EDOM, "cpu_share of %g", value);
     job = ep_watch_job(w, job_name, err);
     if (!job)
