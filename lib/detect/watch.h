@@ -24,10 +24,10 @@
  * Ranks are compared by step number, so the streams of all ranks have to be
  * merged by time; a rank may be a step or two ahead. Workers do not wait for
  * each other: they are compared by time, and give their job no pace. A job
- * whose step numbers fall by 4 or more was restarted: the levels are
- * kept, the first three samples are not judged.
+ * whose step numbers fall by 4 or more was restarted: the levels are kept, the
+ * first three samples are not judged.
  *
- * Memory: 5 KB per rank or worker, 0.5 KB per device.
+ * Memory: 5 KB per rank or worker, 1 KB per device and test.
  */
 #ifndef EP_DETECT_WATCH_H
 #define EP_DETECT_WATCH_H

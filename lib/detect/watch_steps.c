@@ -116,7 +116,7 @@ static void report_change(struct ep_watch *w, struct series *s,
  */
 static void forget_before(const struct ep_watch *w, struct series *s, double ts)
 {
-    struct sample v[EP_WATCH_WINDOW_MAX];
+    struct sample v[EP_WATCH_WINDOW_MAX] = {{0, 0, 0}};
     int window = (int)w->config.window, n = 0;
 
     for (int i = 0; i < s->kept; i++) {
