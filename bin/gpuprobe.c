@@ -39,7 +39,7 @@ static struct {
     .runs = 10,
     .cpu = -1,
     .rounds = 1,
-    .budget = 2,
+    .budget = 1.5,
 };
 
 static const struct ep_opt options[] = {
@@ -54,7 +54,7 @@ static const struct ep_opt options[] = {
     {'t', "test", EP_OPT_STRING, &opt.tests, "LIST",
      "tests, such as gemm:f32,membw [all]", 0, 0},
     {0, "budget", EP_OPT_DURATION, &opt.budget, "D",
-     "time for the runs of a test [2s]", 0.001, 86400},
+     "time for the runs of a test [1.5s]", 0.001, 86400},
     {0, "cpu", EP_OPT_INT, &opt.cpu, "N", "run on CPU N only", 0, 1 << 20},
     {0, "interval", EP_OPT_DURATION, &opt.interval, "D",
      "time between the starts of rounds [0s]", 0, 1e9},

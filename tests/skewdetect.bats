@@ -387,3 +387,22 @@ null" ]
     run -0 awk 'length > 80' <<<"$output"
     run -1 grep -q $'[\x1b\x07\x9b]' < <(skewdetect -f text in)
 }
+
+@test "one rank alone does not tell waiting for others from communication" {
+    steps 0 80 20 | jq -c 'if .step > 40 then .dur *= 2 else . end' >in
+    run -0 skewdetect in
+    run -0 jq -r '[.kind, .scope, .step, .cause] | join(" ")' <<<"$output"
+    [ "$output" = "onset job 41 unknown" ]
+}
+
+@test "a rank that was slow from its first step and gets worse" {
+    for r in 0 1 3; do steps $r 128 20 >r$r; done
+    { steps 2 64 30; steps 2 64 48 65; } >r2
+    run -0 skewdetect r0 r1 r2 r3
+    run -0 jq -r 'select(.scope == "rank") |
+        [.kind, .id, (.factor * 10 | round) / 10] | map(tostring) | join(" ")' \
+        <<<"$output"
+    [ "${lines[0]}" = "onset rank=2 1.5" ] # against its peers
+    [ "${lines[1]}" = "onset rank=2 2.4" ] # 1.6 times its own past
+    [ ${#lines[@]} -eq 2 ]
+}

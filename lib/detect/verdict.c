@@ -10,7 +10,7 @@
  *                   cap, a shared file system
  *   communication   (job) steps take longer and no rank works longer: what
  *                   grew is the waiting
- *   unknown         only step times are told
+ *   unknown         only step times are told, or only one rank
  */
 #include "config.h"
 
@@ -180,7 +180,10 @@ const char *ep_verdict_job(struct ep_watch *w, const struct job *job,
                     factor);
         return "straggler";
     }
-    ep_buf_addf(&w->text, ", busy time of %zu rank%s unchanged", n,
-                n == 1 ? "" : "s");
-    return "communication";
+    /* one rank alone may as well be waiting for another that is not told */
+    ep_buf_addf(&w->text,
+                n == 1 ? ", busy time of the %zu rank known unchanged"
+                       : ", busy time of %zu ranks unchanged",
+                n);
+    return n == 1 ? "unknown" : "communication";
 }

@@ -99,6 +99,11 @@ static void report_change(struct ep_watch *w, struct series *s,
 
     f.cause = s->scope == EP_SCOPE_JOB ? ep_verdict_job(w, s->job, c)
                                        : ep_verdict_rank(w, s, c);
+    if (s->peer.open) {
+        /* its own past was slow already: the healthy pace is the peers' */
+        f.factor *= s->peer.factor;
+        ep_buf_addf(&w->text, ", before that %.2fx its peers", s->peer.factor);
+    }
     f.evidence = w->text.ptr;
     if (c->kind == EP_CHANGE_RELIEF) {
         f.cause = s->ep.cause;

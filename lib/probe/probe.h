@@ -66,7 +66,7 @@ struct ep_probe_goal {
 /* What gpuprobe does unless told otherwise. */
 #define EP_PROBE_GOAL_DEFAULT                                                  \
     {                                                                          \
-        .repeats = 10, .warmups = 1, .budget = 2.0                             \
+        .repeats = 10, .warmups = 1, .budget = 1.5                             \
     }
 
 struct ep_probe_result {
