@@ -258,3 +258,15 @@ bad() {
     run -2 --separate-stderr skewdetect good -f text
     [[ $stderr == *"cannot open -f (options come before files): No such file"* ]]
 }
+
+@test "progress on a terminal, if the output goes elsewhere; wiped in the end" {
+    awk 'BEGIN { for (s = 1; s <= 12000; s++) for (r = 0; r < 64; r++)
+        printf "{\"type\":\"step\",\"ts\":%d,\"rank\":%d,\"step\":%d,\"dur\":1.1,\"busy\":1.%d,\"mb\":8}\n", s, r, s, (s + r) % 7 }' >in
+    run -0 script -qec 'skewdetect in >/dev/null' /dev/null
+    [[ $output == *" %, "*" of "*"iB, "*"B/s"* ]]
+    [[ $output == *$'\r' ]]
+    run -0 script -qec 'skewdetect -q in >/dev/null' /dev/null
+    [ -z "$output" ]
+    run -0 --separate-stderr skewdetect in
+    [ -z "$stderr" ]
+}

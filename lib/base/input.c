@@ -26,6 +26,7 @@ struct ep_input {
     bool ended;   /* read(2) said 0 */
     bool failed;  /* an error was reported or is in late */
     struct ep_gz *gz;
+    uint64_t bytes;      /* read from fd so far */
     uint64_t raw_offset; /* file offset of raw[0] */
     size_t raw_at, raw_len;
     unsigned char *raw;
@@ -78,6 +79,18 @@ const char *ep_input_name(const struct ep_input *in)
     return in->name;
 }
 
+bool ep_input_progress(const struct ep_input *in, uint64_t *done,
+                       uint64_t *total)
+{
+    struct stat st;
+
+    if (fstat(in->fd, &st) != 0 || !S_ISREG(st.st_mode))
+        return false;
+    *done = in->bytes;
+    *total = (uint64_t)st.st_size;
+    return true;
+}
+
 void ep_input_on_wait(struct ep_input *in, void (*fn)(void *ctx), void *ctx)
 {
     in->on_wait = fn;
@@ -99,6 +112,7 @@ static ssize_t read_some(struct ep_input *in, void *dst, size_t cap,
 
         if (n >= 0) {
             in->ended = n == 0;
+            in->bytes += (uint64_t)n;
             return n;
         }
         if (errno != EINTR) {

@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct ep_input; /* opaque */
@@ -41,6 +42,13 @@ ssize_t ep_input_read(struct ep_input *in, void *dst, size_t cap,
  * input and as fast as its buffers.
  */
 void ep_input_on_wait(struct ep_input *in, void (*fn)(void *ctx), void *ctx);
+
+/*
+ * How far: bytes read of the file as it is stored, and its size. False if the
+ * input is no regular file.
+ */
+bool ep_input_progress(const struct ep_input *in, uint64_t *done,
+                       uint64_t *total);
 
 /* The name for messages: the path, or "stdin". Borrowed until closed. */
 const char *ep_input_name(const struct ep_input *in);

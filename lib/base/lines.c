@@ -48,6 +48,12 @@ const char *ep_lines_name(const struct ep_lines *l)
     return ep_input_name(l->in);
 }
 
+bool ep_lines_progress(const struct ep_lines *l, uint64_t *done,
+                       uint64_t *total)
+{
+    return ep_input_progress(l->in, done, total);
+}
+
 /* Read more behind buf[len]; sets ended or late at the end of the input. */
 static void fill(struct ep_lines *l)
 {

@@ -41,6 +41,8 @@ void ep_lines_free(struct ep_lines *l); /* closes the input; NULL is allowed */
 int ep_lines_next(struct ep_lines *l, struct ep_line *line,
                   struct ep_error *err) EP_MUST_USE;
 
+bool ep_lines_progress(const struct ep_lines *l, uint64_t *done,
+                       uint64_t *total);             /* as ep_input_progress */
 const char *ep_lines_name(const struct ep_lines *l); /* as ep_input_name */
 
 #endif

@@ -60,13 +60,18 @@ struct ep_filter {
     struct ep_outfile *file;
     FILE *out;          /* where the program writes */
     struct ep_buf text; /* room for the program to format in */
-    uint32_t headers;   /* bit t: the tsv header of type t was written */
+    /* progress on a terminal: when it began, when it is due; NaN: never */
+    double begun, due;
+    bool shown;
+    uint32_t unseen;  /* records since the clock was looked at */
+    uint32_t headers; /* bit t: the tsv header of type t was written */
 };
 
 /*
  * Open n inputs (0: standard input) and the output. The output is flushed
- * before an input would wait, so that a pipeline is prompt. On error nothing
- * is open.
+ * before an input would wait, so that a pipeline is prompt. While files are
+ * read, progress is shown on stderr if that is a terminal and the output goes
+ * elsewhere (not with quiet). On error nothing is open.
  */
 int ep_filter_open(struct ep_filter *f, const struct ep_filter_options *opt,
                    const char *const *paths, int n,

@@ -29,6 +29,7 @@ struct ep_stream {
     int nsources;
     struct source *last; /* delivered last */
     uint64_t records, bad;
+    uint64_t ended_bytes; /* of inputs that were read to their end */
     int failed;
     struct ep_error error; /* what ended a strict stream */
 };
@@ -68,8 +69,12 @@ static int bad_line(struct ep_stream *s, const struct source *src,
     return 0;
 }
 
-static void end_source(struct source *src)
+static void end_source(struct ep_stream *s, struct source *src)
 {
+    uint64_t done, total;
+
+    if (src->lines && ep_lines_progress(src->lines, &done, &total))
+        s->ended_bytes += total;
     ep_lines_free(src->lines);
     src->lines = NULL;
 }
@@ -93,7 +98,7 @@ static int advance(struct ep_stream *s, struct source *src)
         int rc = ep_lines_next(src->lines, &src->line, &err);
 
         if (rc == 0 || (rc < 0 && rc != EP_ELIMIT)) {
-            end_source(src);
+            end_source(s, src);
             return rc < 0 ? fail(s, &err) : 0;
         }
         if (rc > 0) {
@@ -157,7 +162,7 @@ void ep_stream_close(struct ep_stream *s)
     if (!s)
         return;
     for (int i = 0; i < s->nsources; i++) {
-        end_source(&s->sources[i]);
+        end_source(s, &s->sources[i]);
         ep_record_parser_free(s->sources[i].parser);
     }
     free(s->sources);
@@ -209,6 +214,23 @@ int ep_stream_reject(struct ep_stream *s, struct ep_error *err, const char *fmt,
     if (rc < 0 && err)
         *err = s->error;
     return rc;
+}
+
+bool ep_stream_progress(const struct ep_stream *s, uint64_t *done,
+                        uint64_t *total)
+{
+    *done = *total = s->ended_bytes;
+    for (int i = 0; i < s->nsources; i++) {
+        uint64_t d, t;
+
+        if (!s->sources[i].lines)
+            continue;
+        if (!ep_lines_progress(s->sources[i].lines, &d, &t))
+            return false;
+        *done += d;
+        *total += t;
+    }
+    return true;
 }
 
 uint64_t ep_stream_records(const struct ep_stream *s)

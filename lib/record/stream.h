@@ -60,6 +60,13 @@ int ep_stream_next(struct ep_stream *s, const struct ep_record **r,
 int ep_stream_reject(struct ep_stream *s, struct ep_error *err, const char *fmt,
                      ...) EP_MUST_USE EP_PRINTF(3, 4);
 
+/*
+ * How far: bytes of all inputs read, and their sizes, as they are stored.
+ * False if an input is no regular file. Cost: a system call per input.
+ */
+bool ep_stream_progress(const struct ep_stream *s, uint64_t *done,
+                        uint64_t *total);
+
 uint64_t ep_stream_records(const struct ep_stream *s); /* good ones so far */
 uint64_t ep_stream_bad(const struct ep_stream *s);     /* bad lines so far */
 int ep_stream_failed(const struct ep_stream *s);       /* failed inputs */
