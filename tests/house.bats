@@ -154,7 +154,7 @@ table() {
     [ "$ran" -ge 6 ]
 }
 
-@test "evenpace-record(5) has the types and keys of the code" {
+@test "evenpace-record(5) has the types, keys and ranges of the code" {
     # table rows of the page: ".It Sy type" then ".Ar key" lists in the text
     run -0 diff \
         <("$top_builddir/tests/unit/test_record" --table | sort) \
@@ -168,7 +168,14 @@ table() {
     run -0 diff \
         <("$top_builddir/tests/unit/test_record" --keys | sort) \
         <(awk '/^\.Sh KEYS/ { on = 1; next } /^\.Sh/ { on = 0 }
-            on && /^\.It Sy/ { print $3 }' man/evenpace-record.5 | sort)
+            on && key { gsub(/^\(|\)$/, ""); n = split($0, part, ", ")
+                line = key " " part[1]
+                for (i = 2; i <= n; i++) {
+                    if (sub(/^at least /, "", part[i])) line = line " " part[i]
+                    if (sub(/ to /, " ", part[i])) line = line " " part[i]
+                }
+                print line; key = "" }
+            on && /^\.It Sy/ { key = $3 }' man/evenpace-record.5 | sort)
 }
 
 @test "the pipeline of README.md prints what it says" {

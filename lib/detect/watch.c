@@ -13,6 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What evenpace-record(5) allows. */
+#define FACTOR_LEAST 1e-9
+
 const char *const ep_scope_names[] = {
     [EP_SCOPE_JOB] = "job",       [EP_SCOPE_RANK] = "rank",
     [EP_SCOPE_WORKER] = "worker", [EP_SCOPE_GPU] = "gpu",
@@ -278,7 +281,7 @@ void ep_watch_report(struct ep_watch *w, const struct series *s,
 
     fill_in(s, f);
     /* values at the ends of what a double holds have any ratio */
-    f->factor = fmin(fmax(f->factor, DBL_MIN), DBL_MAX);
+    f->factor = fmin(fmax(f->factor, FACTOR_LEAST), DBL_MAX);
     if (f->ts < f->since)
         f->ts = f->since;
     if (!as->open) {

@@ -182,13 +182,30 @@ static int print_table(void)
     return 0;
 }
 
+/* "rank integer 0", "p number 0 1", "value number", "job string" */
+static void print_key(const struct ep_key_info *key)
+{
+    bool number = key->value == EP_V_NUMBER || key->value == EP_V_INTEGER;
+
+    printf("%s %s", key->name,
+           key->value == EP_V_INTEGER   ? "integer"
+           : key->value == EP_V_NUMBER  ? "number"
+           : key->value == EP_V_STRINGS ? "array of strings"
+                                        : "string");
+    if (number && key->min > -1e300)
+        printf(" %g", key->min);
+    if (number && key->max < 1e15)
+        printf(" %g", key->max);
+    putchar('\n');
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "--table") == 0)
         return print_table();
     if (argc > 1 && strcmp(argv[1], "--keys") == 0) {
         for (int k = 0; k < EP_KEYS; k++)
-            puts(ep_key_table[k].name);
+            print_key(&ep_key_table[k]);
         return 0;
     }
     parser = ep_record_parser_new();
