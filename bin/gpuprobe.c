@@ -396,6 +396,12 @@ int main(int argc, char **argv)
             ep_escape(shown, sizeof shown, argv[first], strlen(argv[first])));
         return EP_EXIT_TROUBLE;
     }
+    if (opt.output && strcmp(opt.output, "-") != 0 && !opt.rounds) {
+        ep_cli_warn(
+            "cannot use --output with --repeat 0: the file would never "
+            "be whole");
+        return EP_EXIT_TROUBLE;
+    }
     if (opt.on_line && (opt.rounds != 1 || opt.interval > 0)) {
         ep_cli_warn("cannot use --on-line with --repeat or --interval");
         return EP_EXIT_TROUBLE;

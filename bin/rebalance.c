@@ -349,6 +349,8 @@ static int find_named(const struct job *j, const struct ep_record *r,
         e->reporter = ep_record_int(r, EP_K_RANK, -1);
     if (dp < 0)
         dp = ep_record_int(r, EP_K_DP, -1);
+    if (dp < 0) /* what the rank said in its steps, rather than the order */
+        dp = ep_balance_group_of(j->balance, e->reporter);
     return ep_ranks_find(&j->ranks, e->reporter, dp, &e->group, err);
 }
 

@@ -9,11 +9,13 @@
 
 #include "base/buf.h"
 #include "base/cli.h"
+#include "base/mem.h"
 #include "detect/watch.h"
 #include "record/filter.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -63,7 +65,7 @@ struct slow {
     uint64_t all; /* more than there is room for, perhaps */
     size_t n;
     double factor[SLOW_MAX];
-    char line[SLOW_MAX][400];
+    char *line[SLOW_MAX];
 };
 
 struct run {
@@ -140,20 +142,19 @@ static void add_clock(struct ep_buf *b, double ts)
 /* "rank=1 (n17)", "lm/rank=1 (n17)", "job lm" */
 static void add_who(struct ep_buf *b, const struct ep_finding *f)
 {
-    char job[80] = "", id[160] = "", host[80] = "";
-
+    if (!f->id)
+        ep_buf_adds(b, f->job ? "job " : "job");
     if (f->job)
-        (void)ep_escape(job, sizeof job, f->job, strlen(f->job));
-    if (f->id)
-        (void)ep_escape(id, sizeof id, f->id, strlen(f->id));
-    if (f->host && f->scope != EP_SCOPE_HOST)
-        (void)ep_escape(host, sizeof host, f->host, strlen(f->host));
-    if (f->id)
-        ep_buf_addf(b, "%s%s%s", job, *job ? "/" : "", id);
-    else
-        ep_buf_addf(b, "job%s%s", *job ? " " : "", job);
-    if (*host)
-        ep_buf_addf(b, " (%s)", host);
+        ep_buf_add_escaped(b, f->job, strlen(f->job));
+    if (f->id) {
+        ep_buf_adds(b, f->job ? "/" : "");
+        ep_buf_add_escaped(b, f->id, strlen(f->id));
+    }
+    if (f->host && f->scope != EP_SCOPE_HOST) {
+        ep_buf_adds(b, " (");
+        ep_buf_add_escaped(b, f->host, strlen(f->host));
+        ep_buf_addc(b, ')');
+    }
 }
 
 /* "2.03x since step 118", "2.03x since 14:22:31" */
@@ -176,7 +177,6 @@ static void add_since(struct ep_buf *b, const struct ep_finding *f)
 static void to_text(const struct ep_finding *f, struct ep_buf *b)
 {
     static const char *const names[] = {"ONSET ", "relief", "spike "};
-    char evidence[512];
     struct ep_buf line;
 
     ep_buf_init(&line);
@@ -191,9 +191,8 @@ static void to_text(const struct ep_finding *f, struct ep_buf *b)
     ep_buf_adds(b, line.ptr);
     ep_buf_addc(b, '\n');
     ep_buf_reset(&line);
-    ep_buf_addf(
-        &line, "%s: %s", f->cause,
-        ep_escape(evidence, sizeof evidence, f->evidence, strlen(f->evidence)));
+    ep_buf_addf(&line, "%s: ", f->cause);
+    ep_buf_add_escaped(&line, f->evidence, strlen(f->evidence));
     if (!isnan(f->gpu_hours))
         ep_buf_addf(&line, ", %.2g device hours lost", f->gpu_hours);
     add_wrapped(b, line.ptr);
@@ -337,16 +336,19 @@ static void on_slow(void *ctx, const struct ep_finding *f)
         at--;
     if (at == SLOW_MAX)
         return;
-    slow->n += slow->n < SLOW_MAX;
+    if (slow->n == SLOW_MAX)
+        free(slow->line[SLOW_MAX - 1]);
+    else
+        slow->n++;
     for (size_t i = slow->n - 1; i > at; i--) {
         slow->factor[i] = slow->factor[i - 1];
-        memcpy(slow->line[i], slow->line[i - 1], sizeof slow->line[i]);
+        slow->line[i] = slow->line[i - 1];
     }
     ep_buf_init(&line);
     add_who(&line, f);
     add_since(&line, f);
     slow->factor[at] = f->factor;
-    (void)snprintf(slow->line[at], sizeof slow->line[at], "%s", line.ptr);
+    slow->line[at] = ep_strndup(line.ptr, line.len);
     ep_buf_free(&line);
 }
 
@@ -357,8 +359,10 @@ static void summarise(const struct run *run, const struct ep_watch *w)
     if (opt.io.format != EP_CLI_TEXT || opt.io.quiet)
         return;
     ep_watch_open(w, on_slow, &slow);
-    for (size_t i = 0; i < slow.n; i++)
+    for (size_t i = 0; i < slow.n; i++) {
         (void)fprintf(run->io.out, "still slow: %s\n", slow.line[i]);
+        free(slow.line[i]);
+    }
     if (slow.all > slow.n)
         (void)fprintf(run->io.out, "... and %llu more\n",
                       (unsigned long long)(slow.all - slow.n));

@@ -270,3 +270,44 @@ bad() {
     run -0 --separate-stderr skewdetect in
     [ -z "$stderr" ]
 }
+
+@test "-o: an interrupted run leaves nothing behind" {
+    mkfifo slow
+    echo old >keep
+    for signal in TERM INT; do
+        # the shell makes background commands ignore INT: env undoes that
+        env --default-signal=INT skewdetect -o keep slow &
+        local pid=$!
+        exec {fd}>slow
+        cat good >&"$fd"
+        kill -s $signal $pid
+        wait $pid || true
+        exec {fd}>&-
+    done
+    [ "$(cat keep)" = old ]
+    run -0 find . -name 'keep.*'
+    [ -z "$output" ]
+}
+
+@test "-o: a link that leads nowhere is an error, and stays" {
+    ln -s nothere dangling
+    ln -s loop loop
+    run -2 --separate-stderr skewdetect -o dangling good
+    [[ $stderr == "skewdetect: cannot create dangling: "* ]]
+    [ -L dangling ]
+    run -2 skewdetect -o loop good
+    [ -L loop ]
+}
+
+@test "an output that fails is the one reason that is given" {
+    awk 'BEGIN { for (i = 0; i < 20000; i++)
+        print "{\"type\":\"gauge\",\"ts\":1,\"name\":\"x\",\"value\":1,\"unit\":\"1\"}" }' >in
+    run -2 --separate-stderr skewdetect --tee -o /dev/full in
+    [ "$stderr" = "skewdetect: cannot write /dev/full: No space left on device" ]
+    run -2 --separate-stderr bash -c 'skewdetect --tee in >/dev/full'
+    [ "$stderr" = "skewdetect: cannot write standard output: No space left on device" ]
+}
+
+@test "a NUL in a string, written with an escape, is a bad line" {
+    bad '{"type":"step","ts":1,"job":"a\\u0000b","step":1,"dur":1}' 'NUL in job'
+}

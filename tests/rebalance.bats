@@ -548,3 +548,15 @@ EOF2
     [ "$output" = '["rank=1@41",0,4,6]
 ["rank=1@41",1,4,2]' ] # nobody applied it, so that the relief gives nothing back
 }
+
+@test "an event of a rank is of the group that the rank told in its steps" {
+    echo '{"type":"layout","dp":4,"tp":2,"microbatches":32}' >layout
+    {
+        for r in 0 1 2 3; do
+            printf '{"type":"step","ts":1,"rank":%d,"dp":%d,"step":1,"dur":1,"mb":8}\n' $r $r
+        done
+        echo '{"type":"event","ts":2,"eid":"e","kind":"onset","scope":"rank","id":"rank=1","since":1,"factor":2}'
+    } >in
+    run -0 --separate-stderr bash -c "rebalance -q -f jsonl layout in | jq -r 'select(.to < .from) | .dp'"
+    [ "$output" = 1 ]
+}

@@ -69,6 +69,13 @@ void ep_buf_adds(struct ep_buf *b, const char *str)
     ep_buf_add(b, str, strlen(str));
 }
 
+void ep_buf_add_escaped(struct ep_buf *b, const char *src, size_t n)
+{
+    size_t cap = 4 * n + 8;
+
+    b->len += strlen(ep_escape(ep_buf_reserve(b, cap), cap, src, n));
+}
+
 void ep_buf_addf(struct ep_buf *b, const char *fmt, ...)
 {
     va_list ap, again;

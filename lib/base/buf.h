@@ -39,6 +39,8 @@ char *ep_buf_reserve(struct ep_buf *b, size_t n);
 void ep_buf_add(struct ep_buf *b, const void *src, size_t n);
 void ep_buf_addc(struct ep_buf *b, char c);
 void ep_buf_adds(struct ep_buf *b, const char *str);
+/* n bytes of input as ep_escape makes them printable, none left out. */
+void ep_buf_add_escaped(struct ep_buf *b, const char *src, size_t n);
 void ep_buf_addf(struct ep_buf *b, const char *fmt, ...) EP_PRINTF(2, 3);
 
 #endif

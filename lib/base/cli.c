@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 static const char *program = "evenpace";
+static void (*before_message)(void *ctx);
+static void *before_message_ctx;
 
 static void fill_standard_descriptors(void)
 {
@@ -52,12 +54,20 @@ int ep_cli_default_format(const char *output)
     return isatty(STDOUT_FILENO) ? EP_CLI_TEXT : EP_CLI_JSONL;
 }
 
+void ep_cli_before_message(void (*fn)(void *ctx), void *ctx)
+{
+    before_message = fn;
+    before_message_ctx = ctx;
+}
+
 void ep_cli_warn(const char *fmt, ...)
 {
     char line[1024];
     va_list ap;
     int n;
 
+    if (before_message)
+        before_message(before_message_ctx);
     /* one write, so that ranks that share a terminal do not mix lines */
     va_start(ap, fmt);
     n = vsnprintf(line, sizeof line, fmt, ap);

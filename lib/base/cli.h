@@ -37,6 +37,12 @@ int ep_cli_begin(const struct ep_program *prog, int argc, char **argv);
  */
 int ep_cli_default_format(const char *output);
 
+/*
+ * Call fn(ctx) before each message from now on (NULL: no more): a program that
+ * shows progress takes it off the terminal then.
+ */
+void ep_cli_before_message(void (*fn)(void *ctx), void *ctx);
+
 /* "program: message" on stderr, one line. */
 void ep_cli_warn(const char *fmt, ...) EP_PRINTF(1, 2);
 void ep_cli_error(const struct ep_error *err);

@@ -66,6 +66,31 @@ int ep_error_prefix(struct ep_error *e, const char *fmt, ...)
     return e->code;
 }
 
+/*
+ * Is the whole character of len bytes to be shown as it is? Not controls, nor
+ * what is invisible or turns text round: U+200E, U+200F, U+2028 to U+202E,
+ * U+2066 to U+2069, U+FEFF.
+ */
+static bool is_plain(const unsigned char *s, size_t len)
+{
+    switch (len) {
+    case 0:
+        return false;
+    case 1:
+        return s[0] >= 0x20 && s[0] != 0x7f && s[0] != '\\';
+    case 2:
+        return s[0] != 0xc2 || s[1] >= 0xa0;
+    case 3:
+        if (s[0] == 0xe2 && s[1] == 0x80)
+            return s[2] != 0x8e && s[2] != 0x8f && (s[2] < 0xa8 || s[2] > 0xae);
+        if (s[0] == 0xe2 && s[1] == 0x81)
+            return s[2] < 0xa6 || s[2] > 0xa9;
+        return s[0] != 0xef || s[1] != 0xbb || s[2] != 0xbf;
+    default:
+        return true;
+    }
+}
+
 const char *ep_escape(char *dst, size_t cap, const char *src, size_t n)
 {
     static const char hex[] = "0123456789abcdef";
@@ -75,9 +100,7 @@ const char *ep_escape(char *dst, size_t cap, const char *src, size_t n)
     for (size_t i = 0; i < n;) {
         int got = ep_utf8_len(src + i, n - i);
         size_t len = got > 0 ? (size_t)got : 0;
-        bool plain =
-            len > 1 ? s[i] != 0xc2 || s[i + 1] >= 0xa0
-                    : len == 1 && s[i] >= 0x20 && s[i] != 0x7f && s[i] != '\\';
+        bool plain = is_plain(s + i, len);
 
         if (at + (plain ? len : 4) > room) {
             memcpy(dst + at, "...", 3);

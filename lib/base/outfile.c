@@ -17,7 +17,8 @@
 struct ep_outfile {
     FILE *f;
     char *path; /* NULL for standard output */
-    char *temp; /* NULL when written directly */
+    char *temp; /* NULL when written directly, or while unnamed */
+    bool unnamed;
     int errnum; /* of the first write that failed */
 };
 
@@ -40,24 +41,64 @@ static mode_t default_mode(void)
     return 0666 & ~mask;
 }
 
+/*
+ * A file without a name: if the program is killed, nothing is left of it. -1
+ * where the system has no such thing, or no way to name it later.
+ */
+static int open_unnamed(const char *path)
+{
+    char *folder = folder_of(path);
+    int fd = -1;
+
+    if (access("/proc/self/fd", X_OK) == 0)
+        fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    free(folder);
+    return fd;
+}
+
 static int open_temp(struct ep_outfile *out, mode_t mode)
 {
     size_t n = strlen(out->path);
-    int fd;
+    int fd = open_unnamed(out->path);
 
-    out->temp = ep_realloc(NULL, n + 8, 1);
-    memcpy(out->temp, out->path, n);
-    memcpy(out->temp + n, ".XXXXXX", 8);
-    fd = mkostemp(out->temp, O_CLOEXEC);
+    out->unnamed = fd >= 0;
+    if (!out->unnamed) {
+        out->temp = ep_realloc(NULL, n + 8, 1);
+        memcpy(out->temp, out->path, n);
+        memcpy(out->temp + n, ".XXXXXX", 8);
+        fd = mkostemp(out->temp, O_CLOEXEC);
+    }
     if (fd >= 0 && fchmod(fd, mode) != 0) {
         int errnum = errno;
 
         (void)close(fd);
-        (void)unlink(out->temp);
+        if (out->temp)
+            (void)unlink(out->temp);
         errno = errnum;
         fd = -1;
     }
     return fd;
+}
+
+/* Name a nameless file beside path, so that it can be renamed. 0 or -1. */
+static int give_name(struct ep_outfile *out)
+{
+    size_t cap = strlen(out->path) + 40;
+    char proc[40];
+
+    (void)snprintf(proc, sizeof proc, "/proc/self/fd/%d", fileno(out->f));
+    out->temp = ep_realloc(NULL, cap, 1);
+    for (int i = 0; i < 1000; i++) {
+        (void)snprintf(out->temp, cap, "%s.%ld-%d", out->path, (long)getpid(),
+                       i);
+        if (linkat(AT_FDCWD, proc, AT_FDCWD, out->temp, AT_SYMLINK_FOLLOW) == 0)
+            return 0;
+        if (errno != EEXIST)
+            break;
+    }
+    free(out->temp);
+    out->temp = NULL;
+    return -1;
 }
 
 struct ep_outfile *ep_outfile_open(const char *path, struct ep_error *err)
@@ -65,7 +106,7 @@ struct ep_outfile *ep_outfile_open(const char *path, struct ep_error *err)
     struct ep_outfile *out = ep_calloc(1, sizeof *out);
     char shown[200];
     struct stat st;
-    bool exists;
+    bool exists, dangling;
     int fd;
 
     if (!path || strcmp(path, "-") == 0) {
@@ -74,12 +115,13 @@ struct ep_outfile *ep_outfile_open(const char *path, struct ep_error *err)
     }
     /* what a link points to is replaced, not the link */
     out->path = realpath(path, NULL);
-    if (!out->path)
+    dangling = !out->path && lstat(path, &st) == 0;
+    if (!out->path && !dangling && *path)
         out->path = ep_strdup(path);
-    exists = stat(path, &st) == 0;
-    if (!*path) {
+    exists = out->path && stat(path, &st) == 0;
+    if (!out->path) {
         fd = -1;
-        errno = ENOENT;
+        errno = dangling ? ELOOP : ENOENT;
     } else if (exists && !S_ISREG(st.st_mode))
         fd = open(path, O_WRONLY | O_CLOEXEC);
     else
@@ -137,10 +179,12 @@ static int finish(struct ep_outfile *out)
         clearerr(out->f);
         return out->errnum;
     }
-    if (out->temp && fsync(fileno(out->f)) != 0)
-        return errno;
     if (!out->path)
         return 0;
+    if ((out->temp || out->unnamed) && fsync(fileno(out->f)) != 0)
+        return errno;
+    if (out->unnamed && give_name(out) != 0)
+        return errno;
     bad = fclose(out->f) != 0;
     out->f = NULL;
     if (bad)

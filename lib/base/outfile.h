@@ -5,9 +5,10 @@
  * A regular file is written under a temporary name in the same folder and
  * put in place with fsync(2) and rename(2) on commit: a reader sees the old
  * file or the new one, never a part. A path that exists and is not a regular
- * file (a FIFO, /dev/full) is written directly. A symbolic link is followed.
- * A NULL path or "-" is standard output. A program that is killed leaves the
- * temporary file, PATH.XXXXXX, and the old one untouched.
+ * file (a FIFO, /dev/full) is written directly. A symbolic link is followed,
+ * if it leads somewhere. A NULL path or "-" is standard output. A program that
+ * is killed leaves the old file untouched and, where the file system can hold a
+ * file without a name (O_TMPFILE), nothing else; else PATH.XXXXXX.
  */
 #ifndef EP_BASE_OUTFILE_H
 #define EP_BASE_OUTFILE_H

@@ -348,7 +348,7 @@ static void skip_warmup(struct series *s)
     s->kept = s->at = 0;
 }
 
-/* The step number fell: the rank, or the job, was restarted. */
+/* The step number fell by much: the rank, or the job, was restarted. */
 static void restart(struct ep_watch *w, struct series *s,
                     const struct ep_watch_step *x)
 {
@@ -465,7 +465,7 @@ int ep_watch_step(struct ep_watch *w, const struct ep_watch_step *x,
     again = x->step == s->last_step;
     if (again && x->ts == s->last_ts)
         return 0;
-    if (x->step < s->last_step)
+    if (s->last_step - x->step >= OPEN_STEPS)
         restart(w, s, x);
     s->last_ts = x->ts;
     s->last_step = x->step;

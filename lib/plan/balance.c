@@ -76,6 +76,11 @@ int ep_balance_sample(struct ep_balance *b, const struct ep_rates_sample *s,
     return 1;
 }
 
+int64_t ep_balance_group_of(const struct ep_balance *b, int64_t reporter)
+{
+    return ep_rates_group_of(b->rates, reporter);
+}
+
 int ep_balance_event(struct ep_balance *b, const struct ep_rates_event *e,
                      struct ep_error *err)
 {

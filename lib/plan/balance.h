@@ -54,6 +54,9 @@ int ep_balance_sample(struct ep_balance *b, const struct ep_rates_sample *s,
 int ep_balance_event(struct ep_balance *b, const struct ep_rates_event *e,
                      struct ep_error *err) EP_MUST_USE;
 
+/* As ep_rates_group_of. */
+int64_t ep_balance_group_of(const struct ep_balance *b, int64_t reporter);
+
 enum ep_balance_verdict {
     EP_BALANCE_BLIND,   /* nothing tells a pace; only shares_told is set */
     EP_BALANCE_NONE,    /* the best shares gain nothing, or too little */

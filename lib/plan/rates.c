@@ -363,6 +363,13 @@ int ep_rates_event(struct ep_rates *r, const struct ep_rates_event *e,
     return 0;
 }
 
+int64_t ep_rates_group_of(const struct ep_rates *r, int64_t reporter)
+{
+    if (reporter < 0 || (uint64_t)reporter >= r->nreporters)
+        return -1;
+    return r->reporters[reporter].group;
+}
+
 bool ep_rates_named(const struct ep_rates *r)
 {
     return r->named;

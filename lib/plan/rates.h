@@ -124,6 +124,9 @@ struct ep_rates_group {
  */
 size_t ep_rates_paces(struct ep_rates *r, struct ep_rates_group *out);
 
+/* The group that a reporter told last; -1 if it has told none. */
+int64_t ep_rates_group_of(const struct ep_rates *r, int64_t reporter);
+
 /* Did an event ever name a reporter or a group? */
 bool ep_rates_named(const struct ep_rates *r);
 

@@ -9,12 +9,23 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void complain(void *ctx, const struct ep_error *err)
 {
     (void)ctx;
     ep_cli_error(err);
+}
+
+/* Take the progress off the terminal. */
+static void wipe(void *ctx)
+{
+    struct ep_filter *f = ctx;
+
+    if (f->shown)
+        (void)fprintf(stderr, "\r%60s\r", "");
+    f->shown = false;
 }
 
 /* The input has nothing for us at present: let the reader see what we have. */
@@ -29,29 +40,37 @@ static void flush(void *ctx)
 #define LOOK 1024
 #define EVERY 0.5 /* s */
 
-/* "43 %, 1.2 of 2.8 GiB, 140 MB/s", over and over; wiped in the end. */
-static void progress(struct ep_filter *f, bool wipe)
+/* "43 %, 1.2 of 2.8 GiB, 140 MB/s", over and over. */
+static void progress(struct ep_filter *f)
 {
     double now = ep_clock_now(&ep_clock_mono);
     uint64_t done, total;
     struct ep_buf b;
 
-    if (!(now >= f->due) && !wipe)
+    if (!(now >= f->due))
         return;
     ep_buf_init(&b);
-    if (!wipe && ep_stream_progress(f->in, &done, &total) && total) {
+    if (ep_stream_progress(f->in, &done, &total) && total) {
         ep_buf_addf(&b, "%3.0f %%, ", 100 * (double)done / (double)total);
         ep_num_format_size(&b, (double)done);
         ep_buf_adds(&b, " of ");
         ep_num_format_size(&b, (double)total);
         ep_buf_adds(&b, ", ");
         ep_num_format_si(&b, (double)done / (now - f->begun), "B/s");
+        (void)fprintf(stderr, "\r%-60s", b.ptr);
         f->shown = true;
     }
-    if (b.len || f->shown)
-        (void)fprintf(stderr, "\r%-60s%s", b.ptr, wipe ? "\r" : "");
     f->due = now + EVERY;
     ep_buf_free(&b);
+}
+
+/* A file, or /dev/null: neither the terminal nor a pipe that may lead to it. */
+static bool is_out_of_sight(FILE *out)
+{
+    struct stat st;
+
+    return fstat(fileno(out), &st) == 0 && !S_ISFIFO(st.st_mode) &&
+           !S_ISSOCK(st.st_mode) && !isatty(fileno(out));
 }
 
 int ep_filter_open(struct ep_filter *f, const struct ep_filter_options *opt,
@@ -70,8 +89,9 @@ int ep_filter_open(struct ep_filter *f, const struct ep_filter_options *opt,
     ep_buf_init(&f->text);
     f->begun = ep_clock_now(&ep_clock_mono);
     f->due = (double)NAN;
-    if (!opt->quiet && isatty(STDERR_FILENO) && !isatty(fileno(f->out)))
+    if (!opt->quiet && isatty(STDERR_FILENO) && is_out_of_sight(f->out))
         f->due = f->begun + EVERY;
+    ep_cli_before_message(wipe, f);
     f->in = ep_stream_open(paths, n, &how);
     return 0;
 }
@@ -83,7 +103,7 @@ int ep_filter_next(struct ep_filter *f, const struct ep_record **r,
         return 0;
     if (++f->unseen >= LOOK) {
         f->unseen = 0;
-        progress(f, false);
+        progress(f);
     }
     return ep_stream_next(f->in, r, line, err);
 }
@@ -132,8 +152,10 @@ int ep_filter_close(struct ep_filter *f, int rc, const char *idle, bool found,
 {
     int status = EP_EXIT_TROUBLE;
 
-    if (f->shown)
-        progress(f, true);
+    wipe(f);
+    ep_cli_before_message(NULL, NULL);
+    if (!ep_outfile_ok(f->file, false))
+        idle = NULL; /* the reading was given up for that */
     if (rc >= 0)
         status = judge(f, idle, found);
     if (rc < 0 || (idle && f->out != stdout))

@@ -71,7 +71,7 @@ struct ep_filter {
  * Open n inputs (0: standard input) and the output. The output is flushed
  * before an input would wait, so that a pipeline is prompt. While files are
  * read, progress is shown on stderr if that is a terminal and the output goes
- * elsewhere (not with quiet). On error nothing is open.
+ * to a file or to /dev/null (not with quiet). On error nothing is open.
  */
 int ep_filter_open(struct ep_filter *f, const struct ep_filter_options *opt,
                    const char *const *paths, int n,

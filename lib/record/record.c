@@ -141,6 +141,9 @@ static int fill(struct ep_record_parser *p, struct ep_record *r, int k,
         p->slot[k] = IS_STRING;
         r->v[k].str =
             v->escaped ? decode(p, v, (size_t)(j->end - j->start)) : v->raw;
+        if (v->escaped && memchr(r->v[k].str.ptr, '\0', r->v[k].str.len))
+            return ep_error_set(j->err, EP_EFORMAT, "NUL in %s",
+                                ep_key_table[k].name);
         return 0;
     case EP_JSON_NUMBER:
         p->slot[k] = IS_NUMBER;

@@ -52,6 +52,8 @@ static void check_escape(void)
         {"\xff\xfe", 2, "\\xff\\xfe"},
         {"\xc2\x9b", 2, "\\xc2\\x9b"}, /* CSI of one character */
         {"\xed\xa0\x80", 3, "\\xed\\xa0\\x80"},
+        {"\xe2\x80\xae", 3, "\\xe2\\x80\\xae"}, /* turns text round */
+        {"\xe2\x82\xac", 3, "\xe2\x82\xac"},
         {"0123456789abcdefghijk", 21, "0123456789abcdef..."},
         {"0123456789abcde\n\n", 17, "0123456789abcde..."},
     };
@@ -79,6 +81,11 @@ static void check_buffer(void)
     ep_buf_free(&b);
     ep_buf_free(&b);
     ok(b.cap == 0);
+    ep_buf_adds(&b, "<");
+    for (int i = 0; i < 100; i++)
+        ep_buf_add_escaped(&b, "a\n", 2);
+    ok(b.len == 501 && strncmp(b.ptr, "<a\\x0aa\\x0a", 11) == 0);
+    ep_buf_free(&b);
     ok(ep_span_eq((struct ep_span){"abc", 2}, "ab"));
     ok(!ep_span_eq((struct ep_span){"abc", 2}, "abc"));
 }
