@@ -139,6 +139,11 @@ x'
     [ "$stderr" = "gpuprobe: cannot write standard output: No space left on device" ]
 }
 
+@test "what could never be whole is refused" {
+    run -2 --separate-stderr small --repeat 0 -o out
+    [ "$stderr" = "gpuprobe: cannot use --output with --repeat 0: the file would never be whole" ]
+}
+
 @test "sizes out of range are refused" {
     run -2 --separate-stderr gpuprobe -t membw:copy --size 1
     [[ $stderr == "gpuprobe: cannot run membw:copy: "* ]]
