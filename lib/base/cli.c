@@ -81,12 +81,6 @@ void ep_cli_error(const struct ep_error *err)
     ep_cli_warn("%s", err->msg);
 }
 
-void ep_cli_flush(void *unused)
-{
-    (void)unused;
-    (void)fflush(stdout); /* an error stays set and ep_cli_end reports it */
-}
-
 int ep_cli_end(int status)
 {
     int errnum;

@@ -47,9 +47,6 @@ void ep_cli_before_message(void (*fn)(void *ctx), void *ctx);
 void ep_cli_warn(const char *fmt, ...) EP_PRINTF(1, 2);
 void ep_cli_error(const struct ep_error *err);
 
-/* The hook for ep_input_on_wait: flushes stdout. */
-void ep_cli_flush(void *unused);
-
 /*
  * Last thing in main: flush stdout and report what failed on it ("cannot
  * write standard output: reason"). Returns status, or EP_EXIT_TROUBLE.

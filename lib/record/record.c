@@ -338,17 +338,6 @@ void ep_record_set_span(struct ep_record *r, enum ep_key k, struct ep_span s)
     r->v[k].str = s;
 }
 
-void ep_record_copy_where(struct ep_record *dst, const struct ep_record *src)
-{
-    for (int k = EP_K_JOB; k <= EP_K_WORKER; k++) {
-        unmark(dst, k);
-        if (ep_record_has(src, (enum ep_key)k)) {
-            mark(dst, k);
-            dst->v[k] = src->v[k];
-        }
-    }
-}
-
 /* An array of strings without the white space between its elements. */
 static void add_compact(struct ep_buf *out, struct ep_span text)
 {

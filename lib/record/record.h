@@ -209,9 +209,6 @@ void ep_record_set_int(struct ep_record *r, enum ep_key k, int64_t v);
 void ep_record_set_str(struct ep_record *r, enum ep_key k, const char *s);
 void ep_record_set_span(struct ep_record *r, enum ep_key k, struct ep_span s);
 
-/* Copy the keys that say where a record is from (job ... worker). */
-void ep_record_copy_where(struct ep_record *dst, const struct ep_record *src);
-
 /* Append the record as one line of JSON, '\n' included. */
 void ep_record_print(const struct ep_record *r, struct ep_buf *out);
 

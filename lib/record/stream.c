@@ -28,7 +28,7 @@ struct ep_stream {
     struct source *sources;
     int nsources;
     struct source *last; /* delivered last */
-    uint64_t records, bad;
+    uint64_t bad;
     uint64_t ended_bytes; /* of inputs that were read to their end */
     int failed;
     struct ep_error error; /* what ended a strict stream */
@@ -191,7 +191,6 @@ int ep_stream_next(struct ep_stream *s, const struct ep_record **r,
     if (!first)
         return 0;
     s->last = first;
-    s->records++;
     *r = &first->record;
     if (line)
         *line = &first->line;
@@ -209,7 +208,6 @@ int ep_stream_reject(struct ep_stream *s, struct ep_error *err, const char *fmt,
     if (vsnprintf(reason.msg, sizeof reason.msg, fmt, ap) < 0)
         reason.msg[0] = '\0';
     va_end(ap);
-    s->records--;
     rc = bad_line(s, s->last, &reason);
     if (rc < 0 && err)
         *err = s->error;
@@ -231,11 +229,6 @@ bool ep_stream_progress(const struct ep_stream *s, uint64_t *done,
         *total += t;
     }
     return true;
-}
-
-uint64_t ep_stream_records(const struct ep_stream *s)
-{
-    return s->records;
 }
 
 uint64_t ep_stream_bad(const struct ep_stream *s)

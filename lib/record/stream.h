@@ -67,8 +67,7 @@ int ep_stream_reject(struct ep_stream *s, struct ep_error *err, const char *fmt,
 bool ep_stream_progress(const struct ep_stream *s, uint64_t *done,
                         uint64_t *total);
 
-uint64_t ep_stream_records(const struct ep_stream *s); /* good ones so far */
-uint64_t ep_stream_bad(const struct ep_stream *s);     /* bad lines so far */
-int ep_stream_failed(const struct ep_stream *s);       /* failed inputs */
+uint64_t ep_stream_bad(const struct ep_stream *s); /* bad lines so far */
+int ep_stream_failed(const struct ep_stream *s);   /* failed inputs */
 
 #endif
