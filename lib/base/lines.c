@@ -30,7 +30,7 @@ struct ep_lines *ep_lines_new(struct ep_input *in)
 
     l->in = in;
     l->cap = BUF_BYTES;
-    l->buf = ep_realloc(NULL, l->cap, 1);
+    l->buf = ep_calloc(l->cap + EP_LINE_PAD, 1);
     return l;
 }
 
@@ -67,7 +67,7 @@ static void fill(struct ep_lines *l)
     }
     if (l->len == l->cap) {
         l->cap = l->cap * 2 < EP_LINE_MAX ? l->cap * 2 : EP_LINE_MAX + 2;
-        l->buf = ep_realloc(l->buf, l->cap, 1);
+        l->buf = ep_realloc(l->buf, l->cap + EP_LINE_PAD, 1);
     }
     n = ep_input_read(l->in, l->buf + l->len, l->cap - l->len, &l->late);
     if (n > 0)

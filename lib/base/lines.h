@@ -15,6 +15,9 @@
 /* Longest line that is delivered; a longer one is passed over. */
 #define EP_LINE_MAX ((size_t)16 << 20)
 
+/* Bytes behind a line that may be loaded (and mean nothing). */
+#define EP_LINE_PAD ((size_t)32)
+
 struct ep_line {
     const char *ptr; /* len bytes, then no '\0'; valid until the next call */
     size_t len;      /* without the line end: '\n' or "\r\n" */

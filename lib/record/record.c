@@ -254,9 +254,16 @@ static int check(const struct ep_record_parser *p, const struct ep_record *r,
 int ep_record_parse(struct ep_record_parser *p, const char *line, size_t len,
                     struct ep_record *r, struct ep_error *err)
 {
+    return ep_record_parse_padded(p, line, len, 0, r, err);
+}
+
+int ep_record_parse_padded(struct ep_record_parser *p, const char *line,
+                           size_t len, size_t pad, struct ep_record *r,
+                           struct ep_error *err)
+{
     struct ep_json_value key, v;
     struct ep_json j;
-    int rc = ep_json_begin(&j, line, len, &v, err);
+    int rc = ep_json_begin_padded(&j, line, len, pad, &v, err);
 
     r->have[0] = r->have[1] = 0;
     ep_buf_reset(&p->text);

@@ -181,6 +181,14 @@ void ep_record_parser_free(struct ep_record_parser *p); /* NULL allowed */
 int ep_record_parse(struct ep_record_parser *p, const char *line, size_t len,
                     struct ep_record *r, struct ep_error *err) EP_MUST_USE;
 
+/*
+ * As above for a line with pad bytes behind it that may be loaded, whatever
+ * they are (ep_json_begin_padded).
+ */
+int ep_record_parse_padded(struct ep_record_parser *p, const char *line,
+                           size_t len, size_t pad, struct ep_record *r,
+                           struct ep_error *err) EP_MUST_USE;
+
 static inline bool ep_record_has(const struct ep_record *r, enum ep_key k)
 {
     return (r->have[k >> 6] >> (k & 63)) & 1;

@@ -27,7 +27,9 @@ struct ep_stream {
     struct ep_stream_config config;
     struct source *sources;
     int nsources;
-    struct source *last; /* delivered last */
+    struct source **heap; /* those that are ready, the next one on top */
+    int nheap;
+    bool delivered; /* the top was, and has to advance before the next */
     uint64_t bad;
     uint64_t ended_bytes; /* of inputs that were read to their end */
     int failed;
@@ -104,8 +106,9 @@ static int advance(struct ep_stream *s, struct source *src)
         if (rc > 0) {
             if (is_blank(&src->line))
                 continue;
-            rc = ep_record_parse(src->parser, src->line.ptr, src->line.len,
-                                 &src->record, &err);
+            rc = ep_record_parse_padded(src->parser, src->line.ptr,
+                                        src->line.len, EP_LINE_PAD,
+                                        &src->record, &err);
         }
         if (rc == 0) {
             src->ts = ep_record_num(&src->record, EP_K_TS);
@@ -119,6 +122,50 @@ static int advance(struct ep_stream *s, struct source *src)
             return rc;
     }
     return 0;
+}
+
+/* Does a come out before b? Of equal times the first input's does. */
+static bool before(const struct source *a, const struct source *b)
+{
+    return a->ts < b->ts || (a->ts == b->ts && a < b);
+}
+
+/* The entry at i may be too late for its place: let it sink. */
+static void sink(struct ep_stream *s, int i)
+{
+    struct source *src = s->heap[i];
+
+    for (int child; (child = 2 * i + 1) < s->nheap; i = child) {
+        if (child + 1 < s->nheap && before(s->heap[child + 1], s->heap[child]))
+            child++;
+        if (!before(s->heap[child], src))
+            break;
+        s->heap[i] = s->heap[child];
+    }
+    s->heap[i] = src;
+}
+
+/* The first record of every input. */
+static void fill_heap(struct ep_stream *s)
+{
+    s->heap = ep_calloc((size_t)s->nsources + 1, sizeof(struct source *));
+    for (int i = 0; i < s->nsources && !s->error.code; i++) {
+        (void)advance(s, &s->sources[i]);
+        if (s->sources[i].ready)
+            s->heap[s->nheap++] = &s->sources[i];
+    }
+    for (int i = s->nheap / 2 - 1; i >= 0; i--)
+        sink(s, i);
+}
+
+/* The top was delivered: its input's next record, or another's on top. */
+static void replace_top(struct ep_stream *s)
+{
+    (void)advance(s, s->heap[0]);
+    if (!s->heap[0]->ready)
+        s->heap[0] = s->heap[--s->nheap];
+    if (s->nheap)
+        sink(s, 0);
 }
 
 static void open_source(struct ep_stream *s, const char *path)
@@ -152,8 +199,7 @@ struct ep_stream *ep_stream_open(const char *const *paths, int n,
     s->sources = ep_calloc((size_t)n, sizeof *s->sources);
     for (int i = 0; i < n && !s->error.code; i++)
         open_source(s, paths[i]);
-    for (int i = 0; i < s->nsources && !s->error.code; i++)
-        (void)advance(s, &s->sources[i]);
+    fill_heap(s);
     return s;
 }
 
@@ -165,6 +211,7 @@ void ep_stream_close(struct ep_stream *s)
         end_source(s, &s->sources[i]);
         ep_record_parser_free(s->sources[i].parser);
     }
+    free(s->heap);
     free(s->sources);
     free(s);
 }
@@ -172,28 +219,20 @@ void ep_stream_close(struct ep_stream *s)
 int ep_stream_next(struct ep_stream *s, const struct ep_record **r,
                    const struct ep_line **line, struct ep_error *err)
 {
-    struct source *first = NULL;
-
-    if (s->last && !s->error.code)
-        (void)advance(s, s->last);
-    s->last = NULL;
+    if (s->delivered && !s->error.code)
+        replace_top(s);
+    s->delivered = false;
     if (s->error.code) {
         if (err)
             *err = s->error;
         return s->error.code;
     }
-    for (int i = 0; i < s->nsources; i++) {
-        struct source *src = &s->sources[i];
-
-        if (src->ready && (!first || src->ts < first->ts))
-            first = src;
-    }
-    if (!first)
+    if (!s->nheap)
         return 0;
-    s->last = first;
-    *r = &first->record;
+    s->delivered = true;
+    *r = &s->heap[0]->record;
     if (line)
-        *line = &first->line;
+        *line = &s->heap[0]->line;
     return 1;
 }
 
@@ -208,7 +247,7 @@ int ep_stream_reject(struct ep_stream *s, struct ep_error *err, const char *fmt,
     if (vsnprintf(reason.msg, sizeof reason.msg, fmt, ap) < 0)
         reason.msg[0] = '\0';
     va_end(ap);
-    rc = bad_line(s, s->last, &reason);
+    rc = bad_line(s, s->heap[0], &reason);
     if (rc < 0 && err)
         *err = s->error;
     return rc;

@@ -47,7 +47,8 @@ void ep_stream_close(struct ep_stream *s); /* NULL allowed */
 /*
  * The next record and the line that it came from, both borrowed until the
  * next call (line may be NULL if the caller does not want it). Returns 1, 0
- * at the end, or a negative error (strict only).
+ * at the end, or a negative error (strict only). Cost: that of parsing the line,
+ * and O(log inputs).
  */
 int ep_stream_next(struct ep_stream *s, const struct ep_record **r,
                    const struct ep_line **line,
