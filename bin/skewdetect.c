@@ -72,7 +72,8 @@ struct run {
     struct ep_filter io;
     /* --tee: the record that is being judged; it goes out before what it
        leads to, and not at all if it is refused */
-    const struct ep_line *held;
+    const struct ep_record *held;
+    const struct ep_line *line; /* as it was read; NULL: it was imported */
     uint64_t onsets, reliefs, spikes;
     uint64_t steps, probes;
 };
@@ -201,10 +202,8 @@ static void to_text(const struct ep_finding *f, struct ep_buf *b)
 
 static void pass_on(struct run *run)
 {
-    if (!run->held)
-        return;
-    (void)fwrite(run->held->ptr, 1, run->held->len, run->io.out);
-    (void)fputc('\n', run->io.out);
+    if (run->held)
+        ep_filter_pass(&run->io, run->held, run->line);
     run->held = NULL;
 }
 
@@ -304,13 +303,12 @@ static int take(struct run *run, struct ep_watch *w, const struct ep_record *r,
 static int detect(struct run *run, struct ep_watch *w, struct ep_error *err)
 {
     const struct ep_record *r;
-    const struct ep_line *line;
     int rc;
 
-    while ((rc = ep_filter_next(&run->io, &r, &line, err)) > 0) {
+    while ((rc = ep_filter_next(&run->io, &r, &run->line, err)) > 0) {
         struct ep_error why;
 
-        run->held = opt.tee ? line : NULL;
+        run->held = opt.tee ? r : NULL;
         if (take(run, w, r, &why) < 0) {
             run->held = NULL;
             rc = ep_filter_reject(&run->io, &why, err);

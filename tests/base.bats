@@ -79,7 +79,9 @@ bad() {
 @test "NUL bytes" {
     bad '{"type":"step"\0000,"ts":1}' '*byte 14*'
     printf '\0\0\0\n' >in
-    while read -r p; do outcome "$p" 2 '*: cannot use in:1: *'; done < <(readers)
+    while read -r p; do
+        outcome "$p" 2 '*: cannot read in: not a format that is known*'
+    done < <(readers)
 }
 
 @test "invalid UTF-8" {

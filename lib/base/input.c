@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #define RAW_BYTES ((size_t)1 << 17)
+#define HEAD_BYTES ((size_t)1 << 16)
 
 struct ep_input {
     char *name;
@@ -30,6 +31,8 @@ struct ep_input {
     uint64_t raw_offset; /* file offset of raw[0] */
     size_t raw_at, raw_len;
     unsigned char *raw;
+    char *head; /* what was peeked at; NULL once it was read */
+    size_t head_at, head_len;
     struct ep_error late; /* code != 0: report it after the data */
     void (*on_wait)(void *ctx);
     void *on_wait_ctx;
@@ -70,6 +73,7 @@ void ep_input_close(struct ep_input *in)
         (void)close(in->fd);
     ep_gz_free(in->gz);
     free(in->raw);
+    free(in->head);
     free(in->name);
     free(in);
 }
@@ -218,8 +222,8 @@ static ssize_t read_gz(struct ep_input *in, void *dst, size_t cap,
     return in->late.code;
 }
 
-ssize_t ep_input_read(struct ep_input *in, void *dst, size_t cap,
-                      struct ep_error *err)
+static ssize_t read_any(struct ep_input *in, void *dst, size_t cap,
+                        struct ep_error *err)
 {
     if (in->failed && !in->late.code)
         return ep_error_set(err, EP_ESYS, "cannot read %s: it failed before",
@@ -231,4 +235,42 @@ ssize_t ep_input_read(struct ep_input *in, void *dst, size_t cap,
             return rc;
     }
     return in->gz ? read_gz(in, dst, cap, err) : read_plain(in, dst, cap, err);
+}
+
+ssize_t ep_input_peek(struct ep_input *in, const char **head,
+                      struct ep_error *err)
+{
+    if (!in->head) {
+        ssize_t n;
+
+        in->head = ep_realloc(NULL, HEAD_BYTES, 1);
+        n = read_any(in, in->head, HEAD_BYTES, err);
+        if (n < 0) {
+            free(in->head);
+            in->head = NULL;
+            return n;
+        }
+        in->head_len = (size_t)n;
+    }
+    *head = in->head;
+    return (ssize_t)in->head_len;
+}
+
+ssize_t ep_input_read(struct ep_input *in, void *dst, size_t cap,
+                      struct ep_error *err)
+{
+    size_t left = in->head_len - in->head_at;
+
+    if (!left)
+        return read_any(in, dst, cap, err);
+    if (left > cap)
+        left = cap;
+    memcpy(dst, in->head + in->head_at, left);
+    in->head_at += left;
+    if (in->head_at == in->head_len) {
+        free(in->head);
+        in->head = NULL;
+        in->head_at = in->head_len = 0;
+    }
+    return (ssize_t)left;
 }

@@ -37,6 +37,15 @@ ssize_t ep_input_read(struct ep_input *in, void *dst, size_t cap,
                       struct ep_error *err) EP_MUST_USE;
 
 /*
+ * Look at the first bytes (inflated) without taking them: *head becomes a view
+ * of what one read(2) brought (of a pipe: perhaps a few bytes only), at most
+ * 64 KiB, borrowed until the next call on in. Returns their number, 0 if the
+ * input is empty, or an error as ep_input_read. Only before the first read.
+ */
+ssize_t ep_input_peek(struct ep_input *in, const char **head,
+                      struct ep_error *err) EP_MUST_USE;
+
+/*
  * Call fn(ctx) whenever a read is about to wait for data that are not there
  * yet. Programs flush their output then: a pipeline is as prompt as its
  * input and as fast as its buffers.

@@ -128,6 +128,19 @@ void ep_filter_write(struct ep_filter *f, const struct ep_record *r)
     (void)fwrite(f->text.ptr, 1, f->text.len, f->out);
 }
 
+void ep_filter_pass(struct ep_filter *f, const struct ep_record *r,
+                    const struct ep_line *line)
+{
+    if (line) {
+        (void)fwrite(line->ptr, 1, line->len, f->out);
+        (void)fputc('\n', f->out);
+        return;
+    }
+    ep_buf_reset(&f->text);
+    ep_record_print(r, &f->text);
+    (void)fwrite(f->text.ptr, 1, f->text.len, f->out);
+}
+
 /* What the reading came to. */
 static int judge(const struct ep_filter *f, const char *idle, bool found)
 {

@@ -94,6 +94,13 @@ int ep_filter_reject(struct ep_filter *f, const struct ep_error *why,
 void ep_filter_write(struct ep_filter *f, const struct ep_record *r);
 
 /*
+ * Pass a record on as it came: the line that it was read from, unknown keys
+ * and all, or (line is NULL: it was imported) as JSON.
+ */
+void ep_filter_pass(struct ep_filter *f, const struct ep_record *r,
+                    const struct ep_line *line);
+
+/*
  * End: rc is what ended the reading (0 or an error, whose message is in err),
  * idle is why nothing could be done ("cannot ...: no step record in the
  * input") or NULL, found whether there was a finding. Says what is left to

@@ -5,6 +5,7 @@
 #include "record/stream.h"
 
 #include "base/mem.h"
+#include "record/importers.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -15,10 +16,8 @@
 #define FAILURES_TOLD 3
 
 struct source {
-    struct ep_lines *lines; /* NULL once it has ended */
-    struct ep_record_parser *parser;
+    struct ep_source in;
     struct ep_record record; /* the next one to deliver */
-    struct ep_line line;     /* where it came from */
     double ts;               /* its ts; -inf without one */
     bool ready;
 };
@@ -55,12 +54,18 @@ static int fail(struct ep_stream *s, const struct ep_error *err)
     return 0;
 }
 
-/* A bad line; err holds the bare reason. As fail(). */
+/* A bad line or element; err holds the bare reason. As fail(). */
 static int bad_line(struct ep_stream *s, const struct source *src,
                     struct ep_error *err)
 {
-    (void)ep_error_prefix(err, "cannot use %s:%llu", ep_lines_name(src->lines),
-                          (unsigned long long)src->line.number);
+    const struct ep_source *in = &src->in;
+
+    if (in->line.number)
+        (void)ep_error_prefix(err, "cannot use %s:%llu", in->name,
+                              (unsigned long long)in->line.number);
+    else
+        (void)ep_error_prefix(err, "cannot use %s: byte %llu", in->name,
+                              (unsigned long long)in->offset);
     s->bad++;
     if (s->config.strict) {
         s->error = *err;
@@ -75,19 +80,9 @@ static void end_source(struct ep_stream *s, struct source *src)
 {
     uint64_t done, total;
 
-    if (src->lines && ep_lines_progress(src->lines, &done, &total))
+    if (ep_source_progress(&src->in, &done, &total))
         s->ended_bytes += total;
-    ep_lines_free(src->lines);
-    src->lines = NULL;
-}
-
-static bool is_blank(const struct ep_line *line)
-{
-    size_t i = 0;
-
-    while (i < line->len && (line->ptr[i] == ' ' || line->ptr[i] == '\t'))
-        i++;
-    return i == line->len;
+    ep_source_close(&src->in);
 }
 
 /* The next good record of src into src->record; ready says if there is one. */
@@ -96,21 +91,14 @@ static int advance(struct ep_stream *s, struct source *src)
     struct ep_error err;
 
     src->ready = false;
-    while (src->lines) {
-        int rc = ep_lines_next(src->lines, &src->line, &err);
+    for (;;) {
+        int rc = ep_source_next(&src->in, &src->record, &err);
 
-        if (rc == 0 || (rc < 0 && rc != EP_ELIMIT)) {
+        if (rc == 0 || (rc < 0 && src->in.over)) {
             end_source(s, src);
             return rc < 0 ? fail(s, &err) : 0;
         }
         if (rc > 0) {
-            if (is_blank(&src->line))
-                continue;
-            rc = ep_record_parse_padded(src->parser, src->line.ptr,
-                                        src->line.len, EP_LINE_PAD,
-                                        &src->record, &err);
-        }
-        if (rc == 0) {
             src->ts = ep_record_num(&src->record, EP_K_TS);
             if (isnan(src->ts))
                 src->ts = (double)-INFINITY;
@@ -121,7 +109,6 @@ static int advance(struct ep_stream *s, struct source *src)
         if (rc < 0)
             return rc;
     }
-    return 0;
 }
 
 /* Does a come out before b? Of equal times the first input's does. */
@@ -170,19 +157,13 @@ static void replace_top(struct ep_stream *s)
 
 static void open_source(struct ep_stream *s, const char *path)
 {
-    struct source *src = &s->sources[s->nsources];
     struct ep_error err;
-    struct ep_input *in = ep_input_open(path, &err);
 
-    if (!in) {
+    if (ep_source_open(&s->sources[s->nsources].in, path, s->config.from,
+                       s->config.on_wait, s->config.ctx, &err) < 0)
         (void)fail(s, &err);
-        return;
-    }
-    if (s->config.on_wait)
-        ep_input_on_wait(in, s->config.on_wait, s->config.ctx);
-    src->lines = ep_lines_new(in);
-    src->parser = ep_record_parser_new();
-    s->nsources++;
+    else
+        s->nsources++;
 }
 
 struct ep_stream *ep_stream_open(const char *const *paths, int n,
@@ -207,10 +188,8 @@ void ep_stream_close(struct ep_stream *s)
 {
     if (!s)
         return;
-    for (int i = 0; i < s->nsources; i++) {
+    for (int i = 0; i < s->nsources; i++)
         end_source(s, &s->sources[i]);
-        ep_record_parser_free(s->sources[i].parser);
-    }
     free(s->heap);
     free(s->sources);
     free(s);
@@ -232,7 +211,9 @@ int ep_stream_next(struct ep_stream *s, const struct ep_record **r,
     s->delivered = true;
     *r = &s->heap[0]->record;
     if (line)
-        *line = &s->heap[0]->line;
+        *line = s->heap[0]->in.importer == &ep_import_records
+                    ? &s->heap[0]->in.line
+                    : NULL;
     return 1;
 }
 
@@ -258,11 +239,12 @@ bool ep_stream_progress(const struct ep_stream *s, uint64_t *done,
 {
     *done = *total = s->ended_bytes;
     for (int i = 0; i < s->nsources; i++) {
+        const struct ep_source *in = &s->sources[i].in;
         uint64_t d, t;
 
-        if (!s->sources[i].lines)
+        if (!in->name)
             continue;
-        if (!ep_lines_progress(s->sources[i].lines, &d, &t))
+        if (!ep_source_progress(in, &d, &t))
             return false;
         *done += d;
         *total += t;

@@ -18,6 +18,7 @@
 
 #include "base/err.h"
 #include "base/lines.h"
+#include "record/import.h"
 #include "record/record.h"
 
 #include <stdbool.h>
@@ -27,6 +28,7 @@ struct ep_stream; /* opaque */
 
 struct ep_stream_config {
     bool strict;
+    const struct ep_importer *from; /* NULL: by the content of each input */
     /* Called for the first bad line, and for the first 3 failed inputs. */
     void (*complain)(void *ctx, const struct ep_error *err);
     /* Called before a read that would wait (ep_input_on_wait); may be NULL. */
@@ -46,7 +48,8 @@ void ep_stream_close(struct ep_stream *s); /* NULL allowed */
 
 /*
  * The next record and the line that it came from, both borrowed until the
- * next call (line may be NULL if the caller does not want it). Returns 1, 0
+ * next call (line may be NULL if the caller does not want it; *line becomes
+ * NULL if the input is not of records, so that there is no such line). Returns 1, 0
  * at the end, or a negative error (strict only). Cost: that of parsing the line,
  * and O(log inputs).
  */
