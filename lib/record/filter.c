@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/num.h"
+#include "record/import.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -77,11 +78,20 @@ int ep_filter_open(struct ep_filter *f, const struct ep_filter_options *opt,
                    const char *const *paths, int n, struct ep_error *err)
 {
     struct ep_stream_config how = {.strict = opt->strict,
+                                   .no_merge = opt->no_merge,
                                    .complain = complain,
                                    .on_wait = flush,
                                    .ctx = f};
 
     *f = (struct ep_filter){.opt = opt};
+    if (opt->from) {
+        how.from = ep_importer_find(opt->from);
+        if (!how.from)
+            return ep_error_set(err, EP_EUSAGE,
+                                "cannot use --from %.40s: no such format (see "
+                                "tlmcat --formats)",
+                                opt->from);
+    }
     f->file = ep_outfile_open(opt->output, err);
     if (!f->file)
         return err->code;

@@ -22,6 +22,8 @@
 struct ep_filter_options {
     int format; /* enum ep_cli_format, or -1: ep_cli_default_format() */
     const char *output;
+    const char *from; /* name of a format; NULL: by content */
+    bool no_merge;    /* for programs that offer it */
     bool quiet, verbose, strict, exit_code;
     int64_t max_bad;
 };
@@ -36,6 +38,9 @@ struct ep_filter_options {
      "form of the output [text on a terminal]",                                 \
      0,                                                                         \
      0},                                                                        \
+        {0,         "from",   EP_OPT_STRING,                                    \
+         &(o).from, "FORMAT", "read the input as FORMAT [by its content]",      \
+         0,         0},                                                         \
         {'o',         "output", EP_OPT_STRING,                                  \
          &(o).output, "FILE",   "write to FILE, whole or not at all",           \
          0,           0},                                                       \

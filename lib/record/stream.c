@@ -100,7 +100,7 @@ static int advance(struct ep_stream *s, struct source *src)
         }
         if (rc > 0) {
             src->ts = ep_record_num(&src->record, EP_K_TS);
-            if (isnan(src->ts))
+            if (isnan(src->ts) || s->config.no_merge)
                 src->ts = (double)-INFINITY;
             src->ready = true;
             return 0;

@@ -28,6 +28,7 @@ struct ep_stream; /* opaque */
 
 struct ep_stream_config {
     bool strict;
+    bool no_merge; /* one input after the other, as they were given */
     const struct ep_importer *from; /* NULL: by the content of each input */
     /* Called for the first bad line, and for the first 3 failed inputs. */
     void (*complain)(void *ctx, const struct ep_error *err);

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tlmcat - cat for telemetry: any format in, records out, merged by time.
+ *
+ * Options and wiring only: formats are lib/record/import_*.c, merging is
+ * record/stream.h, choosing record/select.h.
+ */
+#include "config.h"
+
+#include "base/buf.h"
+#include "base/cli.h"
+#include "record/filter.h"
+#include "record/import.h"
+#include "record/select.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static struct {
+    struct ep_filter_options io;
+    const char *types, *where, *since, *until;
+    bool formats, stats;
+} opt = {.io = {.format = -1}};
+
+static const struct ep_opt options[] = {
+    EP_FILTER_OPTIONS(opt.io, "say on stderr what was read",
+                      "status 1 if no record came out"),
+    {0, "formats", EP_OPT_FLAG, &opt.formats, NULL,
+     "list the formats that are read", 0, 0},
+    {0, "no-merge", EP_OPT_FLAG, &opt.io.no_merge, NULL,
+     "one input after the other, not by time", 0, 0},
+    {0, "since", EP_OPT_STRING, &opt.since, "TIME", "only from TIME on", 0, 0},
+    {0, "stats", EP_OPT_FLAG, &opt.stats, NULL,
+     "count records instead of printing them", 0, 0},
+    {0, "type", EP_OPT_STRING, &opt.types, "TYPE[,TYPE...]",
+     "only records of these types", 0, 0},
+    {0, "until", EP_OPT_STRING, &opt.until, "TIME", "only before TIME", 0, 0},
+    {0, "where", EP_OPT_STRING, &opt.where, "KEY=VALUE[,...]",
+     "only records with these values", 0, 0},
+};
+
+static const struct ep_program program = {
+    .name = "tlmcat",
+    .operands = "[FILE ...]",
+    .purpose = "Read telemetry of any format, print records merged by time",
+    .opts = options,
+    .nopts = sizeof options / sizeof options[0],
+};
+
+struct run {
+    struct ep_filter io;
+    struct ep_select want;
+    uint64_t count[EP_TYPES + 1]; /* by type; the last: of types unknown */
+    uint64_t out, left;           /* printed; without a tsv form */
+};
+
+static int list_formats(void)
+{
+    for (int i = 0; ep_importers[i]; i++)
+        (void)printf("%-14s %s\n", ep_importers[i]->name,
+                     ep_importers[i]->what);
+    return ep_cli_end(EP_EXIT_CLEAN);
+}
+
+/* "03:14:15.926", local time; nothing of a record without ts. */
+static void add_clock(struct ep_buf *b, double ts)
+{
+    time_t whole = (time_t)(ts < 1e12 ? floor(ts) : 0);
+    struct tm tm;
+    char s[16];
+
+    if (!(ts < 1e12) || !localtime_r(&whole, &tm) ||
+        strftime(s, sizeof s, "%H:%M:%S", &tm) == 0) {
+        ep_buf_addf(b, "%12s", "");
+        return;
+    }
+    ep_buf_addf(b, "%s.%03d", s, (int)((ts - floor(ts)) * 1000));
+}
+
+/* One line for a reader: time, type, then key=value. */
+static void add_text(struct ep_buf *b, const struct ep_record *r)
+{
+    add_clock(b, ep_record_num(r, EP_K_TS));
+    ep_buf_addf(b, " %-7s", ep_type_table[r->type].name);
+    for (int k = EP_K_TS + 1; k < EP_KEYS; k++) {
+        enum ep_value kind = ep_key_value(r->type, (enum ep_key)k);
+
+        if (!ep_record_has(r, (enum ep_key)k))
+            continue;
+        ep_buf_addf(b, " %s=", ep_key_table[k].name);
+        if (kind == EP_V_NUMBER || kind == EP_V_INTEGER)
+            ep_buf_addf(b, kind == EP_V_INTEGER ? "%.0f" : "%.7g", r->v[k].num);
+        else
+            ep_buf_add_escaped(b, r->v[k].str.ptr, r->v[k].str.len);
+    }
+    ep_buf_addc(b, '\n');
+}
+
+static void print(struct run *run, const struct ep_record *r,
+                  const struct ep_line *line)
+{
+    if (run->io.opt->format == EP_CLI_JSONL ||
+        (r->type == EP_OTHER && run->io.opt->format == EP_CLI_TEXT)) {
+        ep_filter_pass(&run->io, r, line);
+    } else if (r->type == EP_OTHER) {
+        run->left++;
+    } else if (run->io.opt->format == EP_CLI_TSV) {
+        ep_filter_write(&run->io, r);
+    } else {
+        ep_buf_reset(&run->io.text);
+        add_text(&run->io.text, r);
+        (void)fwrite(run->io.text.ptr, 1, run->io.text.len, run->io.out);
+    }
+}
+
+static int copy(struct run *run, struct ep_error *err)
+{
+    const struct ep_record *r;
+    const struct ep_line *line;
+    int rc;
+
+    while ((rc = ep_filter_next(&run->io, &r, &line, err)) > 0) {
+        run->count[r->type]++;
+        if (!ep_select_match(&run->want, r))
+            continue;
+        run->out++;
+        if (!opt.stats)
+            print(run, r, line);
+    }
+    return rc;
+}
+
+static void print_counts(const struct run *run, FILE *out)
+{
+    for (int t = 0; t <= EP_TYPES; t++)
+        if (run->count[t])
+            (void)fprintf(out, "%-8s %12llu\n",
+                          t < EP_TYPES ? ep_type_table[t].name : "others",
+                          (unsigned long long)run->count[t]);
+    if (ep_stream_bad(run->io.in))
+        (void)fprintf(out, "%-8s %12llu\n", "bad",
+                      (unsigned long long)ep_stream_bad(run->io.in));
+}
+
+int main(int argc, char **argv)
+{
+    struct run run = {.out = 0};
+    struct ep_error err;
+    int first = ep_cli_begin(&program, argc, argv);
+    int rc;
+
+    if (opt.formats)
+        return list_formats();
+    if (opt.io.format < 0)
+        opt.io.format = ep_cli_default_format(opt.io.output);
+    if (ep_select_init(&run.want, opt.types, opt.where, opt.since, opt.until,
+                       &err) < 0 ||
+        ep_filter_open(&run.io, &opt.io, (const char *const *)argv + first,
+                       argc - first, &err) < 0) {
+        ep_cli_error(&err);
+        return EP_EXIT_TROUBLE;
+    }
+    rc = copy(&run, &err);
+    if (rc >= 0 && opt.stats)
+        print_counts(&run, run.io.out);
+    else if (opt.io.verbose)
+        print_counts(&run, stderr);
+    if (run.left && !opt.io.quiet)
+        ep_cli_warn(
+            "%llu records of types that this version does not know "
+            "have no tsv form",
+            (unsigned long long)run.left);
+    rc = ep_filter_close(&run.io, rc, NULL, run.out == 0, &err);
+    return ep_cli_end(rc);
+}
