@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* select.c - see select.h. */
-#define _XOPEN_SOURCE 700
 #include "config.h"
 
 #include "record/select.h"
