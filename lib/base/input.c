@@ -4,13 +4,16 @@
 
 #include "base/input.h"
 
+#include "base/ahead.h"
 #include "base/gz.h"
 #include "base/mem.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +23,11 @@
 #define RAW_BYTES ((size_t)1 << 17)
 #define HEAD_BYTES ((size_t)1 << 16)
 
+/* Inputs that inflate on a thread of their own, at most. */
+enum { THREADS_MAX = 16 };
+
+static atomic_int threads; /* how many do */
+
 struct ep_input {
     char *name;
     int fd;
@@ -27,8 +35,9 @@ struct ep_input {
     bool ended;   /* read(2) said 0 */
     bool failed;  /* an error was reported or is in late */
     struct ep_gz *gz;
-    uint64_t bytes;      /* read from fd so far */
-    uint64_t raw_offset; /* file offset of raw[0] */
+    struct ep_ahead *ahead; /* inflates on a thread of its own */
+    _Atomic uint64_t bytes; /* read from fd so far */
+    uint64_t raw_offset;    /* file offset of raw[0] */
     size_t raw_at, raw_len;
     unsigned char *raw;
     char *head; /* what was peeked at; NULL once it was read */
@@ -69,6 +78,9 @@ void ep_input_close(struct ep_input *in)
 {
     if (!in)
         return;
+    if (in->ahead)
+        atomic_fetch_sub(&threads, 1);
+    ep_ahead_stop(in->ahead);
     if (in->fd != STDIN_FILENO)
         (void)close(in->fd);
     ep_gz_free(in->gz);
@@ -222,9 +234,32 @@ static ssize_t read_gz(struct ep_input *in, void *dst, size_t cap,
     return in->late.code;
 }
 
+static ssize_t inflate_some(void *in, void *dst, size_t cap,
+                            struct ep_error *err)
+{
+    return read_gz(in, dst, cap, err);
+}
+
+/* A compressed file is inflated ahead, where there is a CPU for it; a pipe is
+   not: its thread could not be stopped while it waits for data. */
+static void start_ahead(struct ep_input *in)
+{
+    struct stat st;
+
+    if (fstat(in->fd, &st) != 0 || !S_ISREG(st.st_mode) ||
+        ep_threads_allowed() < 2)
+        return;
+    if (atomic_fetch_add(&threads, 1) < THREADS_MAX)
+        in->ahead = ep_ahead_start(inflate_some, in);
+    if (!in->ahead)
+        atomic_fetch_sub(&threads, 1);
+}
+
 static ssize_t read_any(struct ep_input *in, void *dst, size_t cap,
                         struct ep_error *err)
 {
+    if (in->ahead)
+        return ep_ahead_read(in->ahead, dst, cap, err);
     if (in->failed && !in->late.code)
         return ep_error_set(err, EP_ESYS, "cannot read %s: it failed before",
                             in->name);
@@ -233,6 +268,10 @@ static ssize_t read_any(struct ep_input *in, void *dst, size_t cap,
 
         if (rc < 0)
             return rc;
+        if (in->gz)
+            start_ahead(in);
+        if (in->ahead)
+            return ep_ahead_read(in->ahead, dst, cap, err);
     }
     return in->gz ? read_gz(in, dst, cap, err) : read_plain(in, dst, cap, err);
 }
