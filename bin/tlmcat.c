@@ -167,6 +167,9 @@ int main(int argc, char **argv)
         print_counts(&run, run.io.out);
     else if (opt.io.verbose)
         print_counts(&run, stderr);
+    if (ep_stream_passed_over(run.io.in) && opt.io.verbose)
+        ep_cli_warn("%llu files in folders are of no known format",
+                    (unsigned long long)ep_stream_passed_over(run.io.in));
     if (run.left && !opt.io.quiet)
         ep_cli_warn(
             "%llu records of types that this version does not know "

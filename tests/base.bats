@@ -133,8 +133,19 @@ bad() {
     cp good in
     run -2 --separate-stderr skewdetect nothere in
     [ "$stderr" = "skewdetect: cannot open nothere: No such file or directory" ]
-    run -2 --separate-stderr skewdetect .
-    [[ $stderr == "skewdetect: cannot open .: Is a directory"* ]]
+}
+
+@test "a folder stands for the files below it; those of no known format do not count" {
+    mkdir -p folder/below folder/.hidden
+    cp good folder/b
+    sed 's/"ts":1/"ts":0/' good >folder/below/a
+    echo '{"type":"loss","ts":1,"step":1,"value":1}' >folder/.hidden/c
+    echo 'not telemetry' >folder/README
+    run -0 --separate-stderr tlmcat -v --stats folder
+    [[ $output =~ ^step\ +$((2 * $(wc -l <good)))$ ]]
+    [[ $stderr == *"1 files in folders are of no known format"* ]]
+    run -2 --separate-stderr tlmcat folder/README
+    [[ $stderr == "tlmcat: cannot read folder/README: not a format that is known"* ]]
 }
 
 @test "gzip: by content, several members, cut and damaged" {

@@ -5,12 +5,14 @@
 #include "record/stream.h"
 
 #include "base/mem.h"
+#include "base/paths.h"
 #include "record/importers.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 /* Failed inputs that are described one by one. */
 #define FAILURES_TOLD 3
@@ -26,6 +28,8 @@ struct ep_stream {
     struct ep_stream_config config;
     struct source *sources;
     int nsources;
+    struct ep_paths paths;
+    uint64_t passed_over; /* files in folders that are of no known format */
     struct source **heap; /* those that are ready, the next one on top */
     int nheap;
     bool delivered; /* the top was, and has to advance before the next */
@@ -155,15 +159,31 @@ static void replace_top(struct ep_stream *s)
         sink(s, 0);
 }
 
-static void open_source(struct ep_stream *s, const char *path)
+static void open_source(struct ep_stream *s, const struct ep_path *path)
 {
+    struct ep_source *in = &s->sources[s->nsources].in;
     struct ep_error err;
+    int rc = ep_source_open(in, path->path, s->config.from, s->config.on_wait,
+                            s->config.ctx, &err);
 
-    if (ep_source_open(&s->sources[s->nsources].in, path, s->config.from,
-                       s->config.on_wait, s->config.ctx, &err) < 0)
-        (void)fail(s, &err);
-    else
+    if (rc == 0)
         s->nsources++;
+    else if (rc == EP_EFORMAT && path->found)
+        s->passed_over++;
+    else
+        (void)fail(s, &err);
+}
+
+/* Many inputs: as many open files as the system lets us have. */
+static void allow_files(size_t n)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < n + 64) {
+        limit.rlim_cur =
+            limit.rlim_max < n + 64 ? limit.rlim_max : (rlim_t)n + 64;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
 }
 
 struct ep_stream *ep_stream_open(const char *const *paths, int n,
@@ -171,15 +191,20 @@ struct ep_stream *ep_stream_open(const char *const *paths, int n,
 {
     static const char *const just_stdin[] = {"-"};
     struct ep_stream *s = ep_calloc(1, sizeof *s);
+    struct ep_error err;
 
     s->config = *config;
     if (n == 0) {
         paths = just_stdin;
         n = 1;
     }
-    s->sources = ep_calloc((size_t)n, sizeof *s->sources);
     for (int i = 0; i < n && !s->error.code; i++)
-        open_source(s, paths[i]);
+        if (ep_paths_add(&s->paths, paths[i], &err) < 0)
+            (void)fail(s, &err);
+    allow_files(s->paths.n);
+    s->sources = ep_calloc(s->paths.n + 1, sizeof *s->sources);
+    for (size_t i = 0; i < s->paths.n && !s->error.code; i++)
+        open_source(s, &s->paths.v[i]);
     fill_heap(s);
     return s;
 }
@@ -190,6 +215,7 @@ void ep_stream_close(struct ep_stream *s)
         return;
     for (int i = 0; i < s->nsources; i++)
         end_source(s, &s->sources[i]);
+    ep_paths_free(&s->paths);
     free(s->heap);
     free(s->sources);
     free(s);
@@ -255,6 +281,11 @@ bool ep_stream_progress(const struct ep_stream *s, uint64_t *done,
 uint64_t ep_stream_bad(const struct ep_stream *s)
 {
     return s->bad;
+}
+
+uint64_t ep_stream_passed_over(const struct ep_stream *s)
+{
+    return s->passed_over;
 }
 
 int ep_stream_failed(const struct ep_stream *s)

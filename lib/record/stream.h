@@ -38,7 +38,9 @@ struct ep_stream_config {
 };
 
 /*
- * Open n inputs ("-" is standard input); n == 0 means standard input alone.
+ * Open n inputs ("-" is standard input); n == 0 means standard input alone. A
+ * folder stands for the files below it (base/paths.h); those of no known format
+ * are passed over and counted. The limit of open files is raised if need be.
  * Never NULL: an input that cannot be opened counts as failed. The paths are
  * borrowed until closed.
  * Memory: about 0.4 MiB per input, and one descriptor each while open.
@@ -74,5 +76,8 @@ bool ep_stream_progress(const struct ep_stream *s, uint64_t *done,
 
 uint64_t ep_stream_bad(const struct ep_stream *s); /* bad lines so far */
 int ep_stream_failed(const struct ep_stream *s);   /* failed inputs */
+
+/* Files found in folders that are of no known format. */
+uint64_t ep_stream_passed_over(const struct ep_stream *s);
 
 #endif
