@@ -188,7 +188,8 @@ int ep_chrome_next(struct ep_chrome *c, struct ep_source *s,
         else if (rc == 0)
             (void)finish(c, 0, err);
         s->offset = ep_json_stream_offset(c->stream);
-        if (rc < 0 && ep_json_stream_over(c->stream))
+        /* EP_ESYS: the queue has no room; it would not have it later. */
+        if (rc < 0 && (rc == EP_ESYS || ep_json_stream_over(c->stream)))
             rc = finish(c, rc, err);
         if (rc)
             return rc;

@@ -24,6 +24,10 @@
  *     JSON. Such a line is read again without it.
  *   - A name that the writer cannot escape ends the object in its middle, with
  *     no line end: the next object follows on the same line.
+ *
+ * Half of every line repeats the line before: header and metadata are the same
+ * but for the time of the dump. Their bytes are kept, and an object that
+ * begins with them is read from coll_perf on.
  */
 #include "config.h"
 
@@ -37,6 +41,9 @@
 
 #define OBJECT "{\"header\""
 
+/* Header and metadata are at most that long if they are to be kept. */
+#define HEAD_MAX 1024
+
 enum kind { NOTHING, COLL, P2P, STATS };
 
 /* What one line says; a span is {NULL, 0} and a number -1 where it does not. */
@@ -49,6 +56,18 @@ struct entry {
     int64_t start_us, kernel_us; /* since the epoch; at most 0: not known */
     int64_t dump_us, dropped;    /* of dump_stats */
     double dur;                  /* s */
+    /* where the object has dump_timestamp_us and the end of its metadata; NULL
+       if these are not in the usual order */
+    struct ep_span dump;
+    const char *head_end;
+};
+
+/* Header and metadata of an earlier object, and what they say. */
+struct head {
+    char text[HEAD_MAX];
+    size_t len; /* 0: there is none */
+    size_t digits_at, digits;
+    struct entry e; /* its spans are in text */
 };
 
 struct inspector {
@@ -57,6 +76,7 @@ struct inspector {
     bool mended;          /* rest is in the buffer below */
     struct ep_buf mended_line;
     struct ep_buf text; /* decoded strings of the object */
+    struct head head;
     char op[EP_NCCL_OP_MAX];
 };
 
@@ -131,9 +151,13 @@ static int read_metadata(struct inspector *self, struct ep_json *j,
             e->host = ep_nccl_host(text_of(self, &v));
         else if (EP_SPAN_IS(key.raw, "pid"))
             e->pid = whole(&v);
-        else if (EP_SPAN_IS(key.raw, "dump_timestamp_us"))
+        else if (EP_SPAN_IS(key.raw, "dump_timestamp_us")) {
             e->dump_us = whole(&v);
+            e->dump = v.raw;
+        }
     }
+    if (e->dump_us >= 0 && e->kind == NOTHING && e->id.len)
+        e->head_end = self->rest.ptr + ep_json_offset(j);
     return rc;
 }
 
@@ -261,19 +285,102 @@ static int read_member(struct inspector *self, struct ep_json *j,
     return e->kind == STATS ? read_stats(j, e) : read_perf(self, j, e);
 }
 
+/* ==== Objects ==== */
+
+static struct ep_span moved(struct ep_span s, const char *from, const char *to)
+{
+    return s.ptr ? (struct ep_span){to + (s.ptr - from), s.len} : s;
+}
+
+/* Keep the head of the object at rest, which was read into *e. */
+static void keep_head(struct inspector *self, const struct entry *e)
+{
+    const char *from = self->rest.ptr;
+    struct head *h = &self->head;
+    size_t len = e->head_end ? (size_t)(e->head_end - from) : 0;
+
+    if (!len || len > HEAD_MAX || self->text.len)
+        return;
+    memcpy(h->text, from, len);
+    h->len = len;
+    h->digits_at = (size_t)(e->dump.ptr - from);
+    h->digits = e->dump.len;
+    h->e = *e;
+    h->e.id = moved(e->id, from, h->text);
+    h->e.host = moved(e->host, from, h->text);
+}
+
+static bool all_digits(const char *s, size_t n)
+{
+    unsigned bad = 0;
+
+    for (size_t i = 0; i < n; i++)
+        bad |= (unsigned)(unsigned char)(s[i] - '0') > 9;
+    return !bad;
+}
+
 /*
- * The object at the beginning of rest into *e; *used becomes its length. What
- * follows it on the line is not looked at.
+ * Does rest begin with the head that was kept, followed by coll_perf or
+ * p2p_perf? Returns the place of its value, with *e filled up to there.
  */
-static int read_object(struct inspector *self, struct entry *e, size_t *used,
-                       struct ep_error *err)
+static const char *same_head(const struct inspector *self, struct entry *e)
+{
+    const struct head *h = &self->head;
+    const char *p = self->rest.ptr;
+    size_t tail = h->digits_at + h->digits;
+    struct ep_cursor c;
+
+    if (!h->len || self->rest.len <= h->len ||
+        memcmp(p, h->text, h->digits_at) != 0 ||
+        memcmp(p + tail, h->text + tail, h->len - tail) != 0 ||
+        !all_digits(p + h->digits_at, h->digits))
+        return NULL;
+    c = (struct ep_cursor){p + h->len, p + self->rest.len};
+    e->kind = NOTHING;
+    if (ep_cursor_lit(&c, ",\"coll_perf\":"))
+        e->kind = COLL;
+    else if (ep_cursor_lit(&c, ",\"p2p_perf\":"))
+        e->kind = P2P;
+    if (e->kind == NOTHING || c.p == c.end || *c.p != '{')
+        return NULL;
+    e->id = h->e.id;
+    e->host = h->e.host;
+    e->rank = h->e.rank;
+    e->nranks = h->e.nranks;
+    e->pid = h->e.pid;
+    return c.p;
+}
+
+/* The object at rest, whose head is known: false if it is not that simple. */
+static bool read_short(struct inspector *self, struct entry *e, size_t *used)
+{
+    const char *p = same_head(self, e), *limit;
+    struct ep_json_value v;
+    struct ep_json j;
+
+    if (!p)
+        return false;
+    limit = self->rest.ptr + self->rest.len;
+    if (ep_json_begin_padded(&j, p, (size_t)(limit - p), self->pad, &v, NULL) <
+            0 ||
+        read_perf(self, &j, e) < 0)
+        return false;
+    p += ep_json_offset(&j);
+    if (p == limit || *p != '}')
+        return false;
+    *used = (size_t)(p + 1 - self->rest.ptr);
+    return true;
+}
+
+/* The object at rest in full. */
+static int read_whole(struct inspector *self, struct entry *e, size_t *used,
+                      struct ep_error *err)
 {
     struct ep_json_value key, v;
     struct ep_json j;
     int rc = ep_json_begin_padded(&j, self->rest.ptr, self->rest.len,
                                   self->pad, &v, err);
 
-    ep_buf_reset(&self->text);
     if (rc < 0)
         return rc;
     if (v.kind != EP_JSON_OBJECT)
@@ -286,7 +393,34 @@ static int read_object(struct inspector *self, struct entry *e, size_t *used,
             return rc;
     }
     *used = ep_json_offset(&j);
+    if (rc == 0)
+        keep_head(self, e);
     return rc;
+}
+
+/*
+ * The object at the beginning of rest into *e; *used becomes its length. What
+ * follows it on the line is not looked at.
+ */
+static int read_object(struct inspector *self, struct entry *e, size_t *used,
+                       struct ep_error *err)
+{
+    static const struct entry unknown = {.rank = -1,
+                                         .nranks = -1,
+                                         .pid = -1,
+                                         .seq = -1,
+                                         .bytes = -1,
+                                         .peer = -1,
+                                         .dump_us = -1,
+                                         .dur = -1};
+
+    *e = unknown;
+    ep_buf_reset(&self->text);
+    if (read_short(self, e, used))
+        return 0;
+    *e = unknown;
+    ep_buf_reset(&self->text);
+    return read_whole(self, e, used, err);
 }
 
 /* ==== Records ==== */
@@ -439,22 +573,12 @@ static void resume(struct inspector *self)
 static int take_object(struct inspector *self, struct ep_record *r,
                        struct ep_error *err)
 {
-    static const struct entry unknown = {.rank = -1,
-                                         .nranks = -1,
-                                         .pid = -1,
-                                         .seq = -1,
-                                         .bytes = -1,
-                                         .peer = -1,
-                                         .dump_us = -1,
-                                         .dur = -1};
-    struct entry e = unknown;
+    struct entry e;
     size_t used = 0;
     int rc = read_object(self, &e, &used, err);
 
-    if (rc < 0 && mend(self)) {
-        e = unknown;
+    if (rc < 0 && mend(self))
         rc = read_object(self, &e, &used, err);
-    }
     if (rc < 0) {
         resume(self);
         return rc;
