@@ -80,8 +80,8 @@ EP_INLINE uint64_t parity(uint64_t x)
     return x;
 }
 
-/* A block without backslashes; as slowly(). */
-EP_INLINE const char *block(struct state *s, const char *p, struct masks m)
+/* A block without backslashes: bytes up to and with the last bracket, or 0. */
+EP_INLINE int block(struct state *s, struct masks m)
 {
     uint64_t inside = parity(m.quote) ^ (s->string ? ~UINT64_C(0) : 0);
     uint64_t brackets = (m.open | m.close) & ~inside;
@@ -90,10 +90,10 @@ EP_INLINE const char *block(struct state *s, const char *p, struct masks m)
         if (m.open & brackets & -brackets)
             s->depth++;
         else if (--s->depth == 0)
-            return p + __builtin_ctzll(brackets) + 1;
+            return __builtin_ctzll(brackets) + 1;
     }
     s->string = inside >> 63;
-    return NULL;
+    return 0;
 }
 
 #endif
@@ -104,11 +104,18 @@ const char *ep_json_skip_levels(const char *p, const char *end, int depth)
 #if EP_JSON_SSE2
     for (; end - p >= BLOCK; p += BLOCK) {
         struct masks m = look(p);
-        const char *q =
-            m.slash || s.escaped ? slowly(&s, p, p + BLOCK) : block(&s, p, m);
 
-        if (q)
-            return q;
+        if (m.slash || s.escaped) {
+            const char *q = slowly(&s, p, p + BLOCK);
+
+            if (q)
+                return q;
+        } else {
+            int n = block(&s, m);
+
+            if (n)
+                return p + n;
+        }
     }
 #endif
     return slowly(&s, p, end);

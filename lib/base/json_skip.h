@@ -12,7 +12,7 @@
 /*
  * Where depth levels are closed, p being between two tokens inside them. NULL
  * if they are not before end. Brackets are counted, not matched.
- * Cost: about 0.1 ns per byte with SSE2 (64 bytes at a time).
+ * Cost: 0.3 ns per byte of a profile with SSE2 (64 bytes at a time).
  */
 const char *ep_json_skip_levels(const char *p, const char *end, int depth);
 

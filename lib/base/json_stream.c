@@ -29,6 +29,7 @@ struct ep_json_stream {
     size_t cap, at, len; /* buf[at..len) is not taken yet */
     uint64_t base;       /* of buf[0] in the text */
     uint64_t offset;     /* see ep_json_stream_offset() */
+    uint64_t doubt;      /* brackets before this offset led astray */
     enum where where;
     bool bare;  /* the text is an array */
     bool due;   /* a comma has to come before the next element */
@@ -265,13 +266,6 @@ static int separate(struct ep_json_stream *s, char close, struct ep_error *err)
     }
 }
 
-/* Is the scalar value that j read perhaps longer than the window? */
-static bool open_ended(const struct ep_json_stream *s, const struct ep_json *j,
-                       const struct ep_json_value *v)
-{
-    return v->kind == EP_JSON_NUMBER && j->p == j->end && !s->ended;
-}
-
 /* Begin the value at buf[at + skip], of which buf[at] is the element. 0. */
 static int begin_value(struct ep_json_stream *s, size_t skip, struct ep_json *j,
                        struct ep_json_value *v, struct ep_error *err)
@@ -280,7 +274,8 @@ static int begin_value(struct ep_json_stream *s, size_t skip, struct ep_json *j,
     int rc = ep_json_begin_padded(j, s->buf + from, s->len - from, PAD, v, err);
 
     s->offset = s->base + from;
-    if (rc == 0 && open_ended(s, j, v))
+    /* A number at the end of the window may go on behind it. */
+    if (rc == 0 && v->kind == EP_JSON_NUMBER && j->p == j->end)
         rc = EP_ETRUNC;
     if (rc < 0 && rc != EP_ETRUNC)
         return broken(s, s->base + from + ep_json_offset(j), rc, err);
@@ -438,21 +433,47 @@ int ep_json_stream_next(struct ep_json_stream *s, struct ep_json_value *key,
     return rc;
 }
 
-int ep_json_stream_done(struct ep_json_stream *s, const struct ep_json *j,
-                        int rc, struct ep_error *err)
+/* Pull all that is left of the element; checks it. */
+static int pull_rest(struct ep_json *j)
+{
+    struct ep_json_value key, v;
+    int rc = ep_json_skip(j, NULL);
+
+    while (rc >= 0 && j->depth > 0)
+        rc = ep_json_next(j, &key, &v);
+    return rc;
+}
+
+/*
+ * What follows the element, or NULL if that is not in the window. Brackets are
+ * trusted until they lead out of the window or the text: where that was in vain
+ * the elements are checked, lest each of them leads there again.
+ */
+static const char *find_end(struct ep_json_stream *s, struct ep_json *j)
 {
     int depth = j->depth + j->pending;
-    const char *end = j->p;
+    const char *end;
 
-    if (j->failed && j->failed != EP_ETRUNC)
-        return broken(s, s->offset + ep_json_offset(j), j->failed, err);
-    if (!j->failed && depth)
-        end = ep_json_skip_levels(j->p, j->end, depth);
-    if (!j->failed && end) {
+    if (depth && s->offset < s->doubt)
+        return pull_rest(j) < 0 ? NULL : j->p;
+    end = depth ? ep_json_skip_levels(j->p, j->end, depth) : j->p;
+    if (!end && (s->ended || s->len - s->at == s->config.max))
+        s->doubt = s->base + s->len;
+    return end;
+}
+
+int ep_json_stream_done(struct ep_json_stream *s, struct ep_json *j, int rc,
+                        struct ep_error *err)
+{
+    const char *end = j->failed ? NULL : find_end(s, j);
+
+    if (end) {
         s->at = (size_t)(end - s->buf);
         s->due = true;
         return rc < 0 ? rc : 0;
     }
+    if (j->failed && j->failed != EP_ETRUNC)
+        return broken(s, s->offset + ep_json_offset(j), j->failed, err);
     rc = enough(s, err);
     if (rc == EP_ELIMIT)
         return broken(s, s->offset, rc, err);

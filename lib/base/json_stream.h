@@ -102,8 +102,8 @@ int ep_json_stream_next(struct ep_json_stream *s, struct ep_json_value *key,
  * ep_json_stream_next() begins the same element with more text; or an error as
  * ep_json_stream_next(), rc itself included if it was the caller's own.
  */
-int ep_json_stream_done(struct ep_json_stream *s, const struct ep_json *j,
-                        int rc, struct ep_error *err) EP_MUST_USE;
+int ep_json_stream_done(struct ep_json_stream *s, struct ep_json *j, int rc,
+                        struct ep_error *err) EP_MUST_USE;
 
 /* Bytes from 0 of the element last begun, or after an error of its place. */
 uint64_t ep_json_stream_offset(const struct ep_json_stream *s);

@@ -3,7 +3,7 @@
  * import_chrome_kineto.c - traces of the PyTorch profiler (Kineto,
  * libkineto/src/output_json.cpp) to coll, p2p and step records.
  *
- *     {"ph":"X","cat":"kernel","name":"ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+ *     {"ph":"X","cat":"kernel","name":"ncclDevKernel_AllReduce_Sum_f32_...",
  *      "ts":4458676416788.066,"dur":2636.669,"args":{"device":0,"stream":40,
  *      "Collective name":"allreduce","In msg nelems":6637568,"dtype":"Float",
  *      "Group size":2,"Process Group Name":"0",...}}

@@ -196,7 +196,8 @@ static int64_t per_rank(struct ep_chrome_lane **v, size_t n)
 
 void ep_chrome_lanes_rank(struct ep_chrome_lanes *l)
 {
-    struct ep_chrome_lane **named = ep_calloc(l->n + 1, sizeof *named);
+    struct ep_chrome_lane **named =
+        ep_calloc(l->n + 1, sizeof(struct ep_chrome_lane *));
     size_t n = 0;
     int64_t size;
 

@@ -86,7 +86,9 @@ struct ep_span ep_chrome_nccl_op(struct ep_span collective,
             *p2p = true;
         }
     }
-    return op ? (struct ep_span){op, strlen(op)} : collective;
+    if (op)
+        return (struct ep_span){op, strlen(op)};
+    return collective.ptr ? collective : (struct ep_span){"", 0};
 }
 
 int64_t ep_chrome_nccl_dtype_bytes(struct ep_span dtype)

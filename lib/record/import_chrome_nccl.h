@@ -12,9 +12,10 @@
 #include <stdint.h>
 
 /*
- * What a kernel does: all_reduce, all_gather, reduce_scatter, broadcast, reduce,
- * all_to_all, gather, scatter, barrier, send, recv; send_recv for a kernel of
- * which only the name SendRecv is known (p2p, or an all-to-all made of it).
+ * What a kernel does: all_reduce, all_gather, reduce_scatter, broadcast,
+ * reduce, all_to_all, gather, scatter, barrier, send, recv; send_recv for a
+ * kernel of which only the name SendRecv is known (p2p, or an all-to-all made
+ * of it).
  *
  * collective  "Collective name" of args: allreduce, _allgather_base, ...;
  *             {NULL, 0} if absent. Decides if it is known

@@ -40,6 +40,8 @@ struct timeline {
     struct ep_chrome_hold *hold;
     struct ep_intern *ops;
     struct ep_buf room;
+    struct ep_span last_name; /* of the operation before: they come in runs */
+    int32_t last_op;
     bool ranked; /* ranks were derived: no record came before */
 };
 
@@ -95,6 +97,24 @@ static void make_record(struct timeline *t, const struct item *item,
     set_known(r, EP_K_SEQ, item->seq);
 }
 
+/* The operation's number. */
+static int find_op(struct timeline *t, struct ep_span name, int32_t *op,
+                   struct ep_error *err)
+{
+    int rc = 0;
+
+    if (!t->last_name.ptr || t->last_name.len != name.len ||
+        memcmp(t->last_name.ptr, name.ptr, name.len) != 0) {
+        rc = ep_chrome_intern(t->ops, name, "operation", &t->last_op, err);
+        t->last_name.ptr = NULL;
+        if (rc == 0)
+            t->last_name = (struct ep_span){
+                ep_intern_name(t->ops, (size_t)t->last_op), name.len};
+    }
+    *op = t->last_op;
+    return rc;
+}
+
 /* pid and tid; -1 for one that is none or absent. */
 static int find_lane(struct timeline *t, const struct ep_chrome_event *e,
                      uint32_t *lane, struct ep_error *err)
@@ -139,7 +159,7 @@ static int make_item(struct timeline *t, const struct ep_chrome_event *e,
         (rc = ep_chrome_int(&t->arg[SEQ], "seq_id", -1, &item->seq, err)) < 0 ||
         (rc = ep_chrome_seconds(&e->ts, "ts", &item->ts, err)) < 0 ||
         (rc = ep_chrome_seconds(&e->dur, "dur", &item->dur, err)) < 0 ||
-        (rc = ep_chrome_intern(t->ops, op, "operation", &item->op, err)) < 0)
+        (rc = find_op(t, op, &item->op, err)) < 0)
         return rc;
     return find_lane(t, e, &item->lane, err);
 }

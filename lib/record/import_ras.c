@@ -98,7 +98,7 @@ static void count_gauge(struct ep_ras *self, int i, struct ep_record *r)
 static const char *evidence(struct ep_ras *self)
 {
     const struct ep_ras_subject *s = &self->subject;
-    const char *what = s->lost == EP_RAS_DEAD   ? "considered dead by NCCL RAS"
+    const char *what = s->lost == EP_RAS_DEAD    ? "considered dead by NCCL RAS"
                        : s->lost == EP_RAS_AGAIN ? "answers NCCL RAS again"
                                                  : "does not answer NCCL RAS";
 
@@ -233,8 +233,8 @@ static int next(void *ctx, struct ep_source *s, struct ep_record *r,
                 continue;
             }
         }
-        if (self->json.depth || (!self->report.missing &&
-                                 self->at < self->end && *self->at == '{'))
+        if (self->json.depth ||
+            (!self->report.missing && self->at < self->end && *self->at == '{'))
             rc = ep_ras_json(self, err);
         else
             rc = ep_ras_report(self);

@@ -11,9 +11,9 @@
 #include "record/nccl_text.h"
 #include "record/strip.h"
 
-#define EP_RAS_TEXT 80    /* longest host, communicator, name; the rest is cut */
-#define EP_RAS_COUNTS 32  /* kinds of collectives; NCCL 2.30 has 11 */
-#define EP_RAS_DEPTH 16   /* levels of a JSON document; NCCL's has 6 */
+#define EP_RAS_TEXT 80   /* longest host, communicator, name; the rest is cut */
+#define EP_RAS_COUNTS 32 /* kinds of collectives; NCCL 2.30 has 11 */
+#define EP_RAS_DEPTH 16  /* levels of a JSON document; NCCL's has 6 */
 
 struct ep_ras_text {
     char s[EP_RAS_TEXT];

@@ -46,7 +46,8 @@ static int fail(struct ep_ras *self, struct ep_error *err, int code,
 {
     self->json.depth = 0;
     self->at = NULL;
-    return ep_error_set(err, code, "%s", what);
+    (void)ep_error_set(err, code, "%s", what);
+    return code;
 }
 
 static enum ep_ras_place place_of_object(const struct ep_ras *self)
@@ -122,8 +123,12 @@ static int open_level(struct ep_ras *self, bool object, struct ep_error *err)
     enum ep_ras_place to =
         object ? place_of_object(self) : place_of_array(self);
 
-    if (in_object(self) && j->want != EP_RAS_VALUE)
-        return fail(self, err, EP_EFORMAT, "a value where a key should be");
+    if (in_object(self) && j->want != EP_RAS_VALUE) {
+        if (!object)
+            return fail(self, err, EP_EFORMAT, "not JSON");
+        j->depth = 0; /* and the next document begins here */
+        return ep_error_set(err, EP_ETRUNC, "the report before ends early");
+    }
     if (j->depth == EP_RAS_DEPTH)
         return fail(self, err, EP_ELIMIT, "too many levels");
     j->place[j->depth] = (unsigned char)to;
@@ -241,8 +246,7 @@ static void where_value(struct ep_ras *self, const struct ep_json_value *v)
         ep_ras_set(&s->host, ep_nccl_host(string_of(self, v)));
     } else if (key_is(self, "addr")) { /* 10.0.0.2<41234> */
         struct ep_span text = string_of(self, v);
-        const char *port =
-            text.len ? memchr(text.ptr, '<', text.len) : NULL;
+        const char *port = text.len ? memchr(text.ptr, '<', text.len) : NULL;
 
         if (port)
             text.len = (size_t)(port - text.ptr);
@@ -277,8 +281,8 @@ static void count_value(struct ep_ras *self, const struct ep_json_value *v)
 {
     struct ep_ras_subject *s = &self->subject;
     char buf[EP_NCCL_OP_MAX];
-    struct ep_span op = ep_nccl_op(
-        (struct ep_span){self->json.key.s, self->json.key.len}, buf);
+    struct ep_span op =
+        ep_nccl_op((struct ep_span){self->json.key.s, self->json.key.len}, buf);
 
     if (!op.len || whole(v) < 0 || s->counts == EP_RAS_COUNTS)
         return;

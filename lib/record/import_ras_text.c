@@ -50,16 +50,24 @@ static struct ep_span before_dashes(const struct ep_cursor *c)
     return (struct ep_span){c->p, (size_t)(c->end - c->p)};
 }
 
-/* "GPU 3 (NVML 5)" or "GPUs 0,1": the index on the host if it is one. */
+/* "GPU 3 (NVML 5)" or "GPUs 0,1 (NVML 2,3)": the index on the host if it is
+ * one. */
 static void take_gpu(struct ep_cursor *c, struct ep_ras_subject *s)
 {
-    int64_t index;
+    int64_t index = -1, other;
 
-    if (!ep_cursor_lit(c, "GPU ") || !ep_cursor_uint(c, &index))
+    if (!ep_cursor_lit(c, "GPU ") && !ep_cursor_lit(c, "GPUs "))
         return;
-    if (ep_cursor_lit(c, " (NVML ") && !ep_cursor_uint(c, &index))
-        return;
-    s->gpu_index = index;
+    (void)ep_cursor_uint(c, &index);
+    if (ep_cursor_lit(c, ","))
+        (void)ep_cursor_word(c);
+    else
+        s->gpu_index = index;
+    if (ep_cursor_lit(c, " (NVML ")) {
+        if (s->gpu_index >= 0 && ep_cursor_uint(c, &other))
+            s->gpu_index = other;
+        (void)ep_cursor_find(c, ")");
+    }
 }
 
 /* "Rank 0 -- GPU 0 managed by process 77 on node 10.0.0.1": from the dashes. */
@@ -118,12 +126,10 @@ static void take_subtitle(struct ep_ras *self, struct ep_cursor *c)
     struct ep_ras_report *rep = &self->report;
     char buf[EP_NCCL_OP_MAX];
 
-    rep->group = false;
     if (ep_cursor_lit(c, "Communicator ranks have different ")) {
         struct ep_span what = ep_cursor_word(c);
 
         rep->section = EP_RAS_RANKS_STATUS;
-        rep->value = 0;
         rep->status.len = 0;
         if (!EP_SPAN_IS(what, "status")) {
             rep->section = EP_RAS_RANKS_COUNT;
@@ -338,16 +344,24 @@ static int take_item(struct ep_ras *self, struct ep_cursor *c)
     return 0;
 }
 
+/* "Rank 0 -- ": one of the group that was announced. */
+static bool is_listed(struct ep_cursor c)
+{
+    int64_t rank;
+
+    return ep_cursor_lit(&c, "Rank ") && ep_cursor_uint(&c, &rank) &&
+           ep_cursor_lit(&c, " -- ");
+}
+
 int ep_ras_report(struct ep_ras *self)
 {
-    struct ep_cursor c = {self->at, self->end}, at;
+    struct ep_cursor c = {self->at, self->end};
     int rc = 0;
 
     if (self->report.missing)
         return take_missing(self, &c);
     ep_cursor_blanks(&c);
-    at = c;
-    if (self->report.group && !ep_cursor_lit(&at, "Rank "))
+    if (self->report.group && !is_listed(c))
         return tell_group(self); /* then this line again */
     if (ep_cursor_lit(&c, "The missing rank") && ep_cursor_find(&c, ":"))
         return take_missing(self, &c);

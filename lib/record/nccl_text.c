@@ -8,16 +8,6 @@
 
 #define WHOLE_MAX ((int64_t)9007199254740991) /* 2^53 - 1 */
 
-bool ep_cursor_lit(struct ep_cursor *c, const char *literal)
-{
-    size_t n = strlen(literal);
-
-    if ((size_t)(c->end - c->p) < n || memcmp(c->p, literal, n) != 0)
-        return false;
-    c->p += n;
-    return true;
-}
-
 bool ep_cursor_find(struct ep_cursor *c, const char *literal)
 {
     size_t n = strlen(literal);

@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Does a span equal a string literal? One comparison of constant length. */
 #define EP_SPAN_IS(s, literal)                                                 \
@@ -25,7 +26,15 @@ struct ep_cursor {
 
 /* Pass over literal if the text begins with it; false (and nothing passed) if
  * it does not. */
-bool ep_cursor_lit(struct ep_cursor *c, const char *literal);
+static inline bool ep_cursor_lit(struct ep_cursor *c, const char *literal)
+{
+    size_t n = strlen(literal); /* known when it is compiled */
+
+    if ((size_t)(c->end - c->p) < n || memcmp(c->p, literal, n) != 0)
+        return false;
+    c->p += n;
+    return true;
+}
 
 /* Go behind the next occurrence of literal; false leaves the cursor alone. */
 bool ep_cursor_find(struct ep_cursor *c, const char *literal);

@@ -41,6 +41,7 @@ struct ep_ranks_map {
     size_t owners;
     int64_t claimed;
     bool clash;
+    bool heard;  /* as ep_ranks_map_heard */
     size_t last; /* the process that was met last */
 };
 
@@ -72,8 +73,8 @@ size_t ep_ranks_map_count(const struct ep_ranks_map *m)
 
 static size_t hash(const struct ep_ranks_map *m, uint32_t host, int64_t pid)
 {
-    uint64_t h = ((uint64_t)host << 32 ^ (uint64_t)pid) *
-                 UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t h =
+        ((uint64_t)host << 32 ^ (uint64_t)pid) * UINT64_C(0x9e3779b97f4a7c15);
 
     return (size_t)(h >> 32) & (m->slots - 1);
 }
@@ -148,6 +149,11 @@ void ep_ranks_map_world(struct ep_ranks_map *m, int64_t nranks)
     m->world = nranks;
 }
 
+void ep_ranks_map_heard(struct ep_ranks_map *m)
+{
+    m->heard = true;
+}
+
 void ep_ranks_map_stated(struct ep_ranks_map *m, struct ep_span host,
                          int64_t pid, int64_t rank)
 {
@@ -218,7 +224,8 @@ int64_t ep_ranks_map_find(const struct ep_ranks_map *m, struct ep_span host,
         return -1;
     if (m->world)
         return p->nranks == m->world ? p->comm_rank : -1;
-    if (m->clash || m->claimed != m->largest || m->n != (size_t)m->largest)
+    if (!m->heard || m->clash || m->claimed != m->largest ||
+        m->n != (size_t)m->largest)
         return -1;
     return p->comm_rank;
 }
@@ -242,8 +249,7 @@ bool ep_ranks_map_resolve(const struct ep_ranks_map *m, struct ep_record *r)
     struct ep_span host = ep_record_str(r, EP_K_HOST);
     int64_t rank;
 
-    if (!host.len || ep_record_has(r, EP_K_RANK) ||
-        !ep_record_has(r, EP_K_PID))
+    if (!host.len || ep_record_has(r, EP_K_RANK) || !ep_record_has(r, EP_K_PID))
         return false;
     rank = ep_ranks_map_find(m, host, ep_record_int(r, EP_K_PID, -1));
     if (rank >= 0)

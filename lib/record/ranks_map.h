@@ -11,16 +11,18 @@
  *      counts before everything else.
  *   2. The number of ranks of the job is known (ep_ranks_map_world), and the
  *      process is in a communicator of that size.
- *   3. The largest communicators that were seen have N ranks, exactly N
+ *   3. The caller has said that every process was heard (ep_ranks_map_heard),
+ *      the largest communicators that were seen have N ranks, exactly N
  *      processes are known, and each of them has another rank in 0..N-1 of
  *      such a communicator. (Eight processes in two communicators of four, as
- *      with tensor parallelism on one node, fail this: their ranks repeat.)
+ *      with tensor parallelism on one node, fail this: their ranks repeat. The
+ *      first four of them alone do not, hence the caller's word.)
  *
  * A process for which two values were seen (of a launcher, or in communicators
  * of the same size: one process with several GPUs, groups of equal size in two
- * dimensions) has no answer from that source. Rule 3 can be wrong if all
- * there is comes from one node of several and no communicator reaches beyond
- * that node; after a restart with new pids it gives no more answers.
+ * dimensions) has no answer from that source. Rule 3 is wrong if the inputs are
+ * of one node of several and no communicator reaches beyond that node; after a
+ * restart with new pids it gives no more answers.
  */
 #ifndef EP_RECORD_RANKS_MAP_H
 #define EP_RECORD_RANKS_MAP_H
@@ -39,6 +41,12 @@ void ep_ranks_map_free(struct ep_ranks_map *m); /* NULL allowed */
 
 /* The number of ranks of the job, at least 1. */
 void ep_ranks_map_world(struct ep_ranks_map *m, int64_t nranks);
+
+/*
+ * Every process of the job was heard by now: all inputs were read to their end,
+ * or far enough that each had its say. Holds until ep_ranks_map_free.
+ */
+void ep_ranks_map_heard(struct ep_ranks_map *m);
 
 /* A launcher says that the process has this global rank. */
 void ep_ranks_map_stated(struct ep_ranks_map *m, struct ep_span host,

@@ -122,8 +122,7 @@ static struct ep_span last_segment(struct ep_span text)
     const char *end = text.ptr + text.len;
 
     for (;;) {
-        const char *cr =
-            memrchr(text.ptr, '\r', (size_t)(end - text.ptr));
+        const char *cr = memrchr(text.ptr, '\r', (size_t)(end - text.ptr));
         const char *from = cr ? cr + 1 : text.ptr;
         struct ep_span s = {from, (size_t)(end - from)};
         struct ep_cursor c;
@@ -199,7 +198,8 @@ static bool take_mpi(struct ep_cursor *c, struct ep_strip *out)
     if (!ep_cursor_uint(&at, &job) || !ep_cursor_lit(&at, ",") ||
         !ep_cursor_uint(&at, &rank) ||
         !(ep_cursor_lit(&at, "]<stdout>:") ||
-          ep_cursor_lit(&at, "]<stderr>:") || ep_cursor_lit(&at, "]<stddiag>:")))
+          ep_cursor_lit(&at, "]<stderr>:") ||
+          ep_cursor_lit(&at, "]<stddiag>:")))
         return false;
     if (space)
         (void)ep_cursor_lit(&at, " ");
@@ -240,7 +240,7 @@ static bool take_bracket(struct ep_cursor *c, struct ep_strip *out)
 
     if (at.p == at.end)
         return false;
-    if (is_digit(*at.p)) {
+    if (is_digit(*at.p)) { /* mostly a date */
         if (!take_mpi(&at, out))
             return false;
     } else if (ep_cursor_lit(&at, "pod/")) {
@@ -254,9 +254,9 @@ static bool take_bracket(struct ep_cursor *c, struct ep_strip *out)
         if (ep_cursor_lit(&at, "@")) {
             if (!take_mpi(&at, out))
                 return false;
-        } else if (!take_role(
-                       &at, (struct ep_span){from, (size_t)(at.p - from)},
-                       out)) {
+        } else if (!take_role(&at,
+                              (struct ep_span){from, (size_t)(at.p - from)},
+                              out)) {
             return false;
         }
     }
@@ -309,8 +309,8 @@ static void take_prefixes(struct ep_strip *out)
             more = take_label(&c, out);
             break;
         default:
-            more = is_digit(*c.p) &&
-                   (take_label(&c, out) || take_time(&c, out));
+            more =
+                is_digit(*c.p) && (take_label(&c, out) || take_time(&c, out));
         }
     }
     out->text = (struct ep_span){c.p, (size_t)(c.end - c.p)};

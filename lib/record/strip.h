@@ -46,7 +46,7 @@ struct ep_strip {
  * A pure function of the line. It cannot fail: what is not known to be a
  * prefix is text, blanks at its beginning included. Of two prefixes that say
  * the same thing the inner one, which is nearer to the program, counts.
- * Cost: one pass over the bytes, about 20 GB/s on lines of 100 bytes without a
+ * Cost: one pass over the bytes, 2.4 GB/s on lines of 106 bytes without a
  * prefix (tests/unit/test_strip.c prints it); no allocation once scratch has
  * seen the longest line.
  */

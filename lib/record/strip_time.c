@@ -59,7 +59,8 @@ static int64_t civil(const char *s, size_t len)
         hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 ||
         second > 60)
         return -1;
-    return days(year, month, day) * DAY + hour * 3600 + minute * 60 + second;
+    return days(year, month, day) * DAY +
+           (hour * INT64_C(3600) + minute * INT64_C(60) + second);
 }
 
 /* Seconds to take from the local time t. */
@@ -104,7 +105,9 @@ static size_t zone_at(const char *s, size_t len, int64_t *offset)
     minute = digits(s + 3 + colon, 2);
     if (hour < 0 || hour > 23 || minute < 0 || minute > 59)
         return 0;
-    *offset = (hour * 3600 + minute * 60) * (*s == '-' ? -1 : 1);
+    *offset = hour * INT64_C(3600) + minute * INT64_C(60);
+    if (*s == '-')
+        *offset = -*offset;
     return 5 + colon;
 }
 
@@ -129,8 +132,8 @@ size_t ep_strip_time(struct ep_strip_zone *zone, const char *s, size_t len,
     t -= n ? offset : local_offset(zone, t);
     if (t < 0)
         return 0;
-    value.mant = (uint64_t)t * ep_fp_pow10_u64[-value.exp10] +
-                 (uint64_t)fraction;
+    value.mant =
+        (uint64_t)t * ep_fp_pow10_u64[-value.exp10] + (uint64_t)fraction;
     *ts = ep_fp_from_decimal(&value, s, 0);
     return at + n;
 }

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_ras.c - any bytes as a report of NCCL RAS, see nccl_check.h. */
+#include "config.h"
+
+#include "nccl_check.h"
+#include "record/importers.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct nccl_check check = {.keep = false};
+
+    nccl_check(&ep_import_ras, data, size, &check);
+    return 0;
+}
