@@ -409,47 +409,54 @@ static void check_pickles(void)
     }
 }
 
-/* However long the path is, the reason is whole and the path's end shown. */
-static void check_long_paths(void)
+/* unit, many times, and end as the path of a zip archive; its message. */
+static void refuses_long(const char *unit, const char *shown, const char *end)
 {
     static const unsigned char zip[] = "PK\3\4\0\0\10\10";
-    static const struct {
-        const char *unit, *end, *shown; /* many of unit, then end */
-    } cases[] = {
-        {"x", "/end", "xxxxxx/end"},
-        {"\xc3\xa9", "/end", "\xc3\xa9\xc3\xa9\xc3\xa9/end"},
-        {"\xf0\x9f\x98\x80", "/end", "\xf0\x9f\x98\x80\xf0\x9f\x98\x80/end"},
-        {"\xf0\x9f\x98\x80", "/end2", "\xf0\x9f\x98\x80\xf0\x9f\x98\x80/end2"},
-        {"\xf0\x9f\x98\x80", "/end23",
-         "\xf0\x9f\x98\x80\xf0\x9f\x98\x80/end23"},
-        {"\xf0\x9f\x98\x80", "/end234",
-         "\xf0\x9f\x98\x80\xf0\x9f\x98\x80/end234"},
-        {"\n", "/end", "\\x0a\\x0a/end"},
-        {"\xff", "/end", "\\xff\\xff/end"},
+    struct ep_error err;
+    struct ep_buf path, want;
+
+    ep_buf_init(&path);
+    ep_buf_init(&want);
+    while (path.len < 240)
+        ep_buf_adds(&path, unit);
+    ep_buf_addf(&want, "%s%s%s: " ZIP, shown, shown, end);
+    if (mkdir(path.ptr, 0700) != 0 && errno != EEXIST)
+        exit(99);
+    ep_buf_adds(&path, end);
+    put(path.ptr, zip, sizeof zip);
+    ok(ep_ckpt_open(path.ptr, &err) == NULL);
+    if (!ok(strncmp(err.msg, "cannot read ...", 15) == 0 &&
+            err.msg[15] == shown[0] && strstr(err.msg, want.ptr) != NULL))
+        printf("# %s\n", err.msg);
+    ok(strlen(err.msg) > 240);
+    ep_buf_free(&want);
+    ep_buf_free(&path);
+}
+
+/*
+ * However long the path is, the reason is whole, and the path's end is shown,
+ * from a whole character on.
+ */
+static void check_long_paths(void)
+{
+    static const char *const units[][2] = {
+        {"x", "x"},
+        {"\xc3\xa9", "\xc3\xa9"},
+        {"\xe2\x82\xac", "\xe2\x82\xac"},
+        {"\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80"},
+        {"\n", "\\x0a"},
+        {"\xff", "\\xff"},
     };
+    static const char ends[] = "/end456789abcdef";
 
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct ep_error err;
-        struct ep_buf path, want;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        for (int n = 4; n <= 16; n++) {
+            char end[20];
 
-        ep_buf_init(&path);
-        ep_buf_init(&want);
-        while (path.len < 240)
-            ep_buf_adds(&path, cases[i].unit);
-        ep_buf_addf(&want, "%s: " ZIP, cases[i].shown);
-        if (mkdir(path.ptr, 0700) != 0 && errno != EEXIST)
-            exit(99);
-        ep_buf_adds(&path, cases[i].end);
-        put(path.ptr, zip, sizeof zip);
-        ok(ep_ckpt_open(path.ptr, &err) == NULL);
-        if (!ok(strncmp(err.msg, "cannot read ...", 15) == 0 &&
-                err.msg[15] == cases[i].shown[0] &&
-                strstr(err.msg, want.ptr) != NULL))
-            printf("# %s\n", err.msg);
-        ok(strlen(err.msg) > 240);
-        ep_buf_free(&want);
-        ep_buf_free(&path);
-    }
+            (void)snprintf(end, sizeof end, "%.*s", n, ends);
+            refuses_long(units[i][0], units[i][1], end);
+        }
 }
 
 /* ==== The index as a table ==== */
