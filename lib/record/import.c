@@ -12,6 +12,11 @@
 #include <sys/stat.h>
 
 const struct ep_importer *const ep_importers[] = {
+    &ep_import_inspector,
+    &ep_import_ras,
+    &ep_import_nccl_debug,
+    &ep_import_timeline,
+    &ep_import_kineto,
     &ep_import_records,
     NULL,
 };

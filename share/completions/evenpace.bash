@@ -33,4 +33,4 @@ _evenpace() {
     fi
 }
 
-complete -o filenames -F _evenpace gpuprobe rebalance skewdetect
+complete -o filenames -F _evenpace gpuprobe lsgd-merge lsgd-sim rebalance skewdetect tlmcat
