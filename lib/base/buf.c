@@ -49,14 +49,21 @@ char *ep_buf_reserve(struct ep_buf *b, size_t n)
     return b->ptr + b->len;
 }
 
-void ep_buf_add(struct ep_buf *b, const void *src, size_t n)
+char *ep_buf_extend(struct ep_buf *b, size_t n)
 {
     char *dst = ep_buf_reserve(b, n);
 
+    b->len += n;
+    dst[n] = '\0';
+    return dst;
+}
+
+void ep_buf_add(struct ep_buf *b, const void *src, size_t n)
+{
+    char *dst = ep_buf_extend(b, n);
+
     if (n)
         memcpy(dst, src, n);
-    b->len += n;
-    b->ptr[b->len] = '\0';
 }
 
 void ep_buf_addc(struct ep_buf *b, char c)

@@ -36,6 +36,9 @@ void ep_buf_reset(struct ep_buf *b); /* empty, keeps its memory */
 /* Make room for n more bytes and a '\0'; returns where they go. */
 char *ep_buf_reserve(struct ep_buf *b, size_t n);
 
+/* Append n bytes, which the caller writes at the place returned. */
+char *ep_buf_extend(struct ep_buf *b, size_t n);
+
 void ep_buf_add(struct ep_buf *b, const void *src, size_t n);
 void ep_buf_addc(struct ep_buf *b, char c);
 void ep_buf_adds(struct ep_buf *b, const char *str);

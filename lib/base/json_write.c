@@ -19,9 +19,10 @@ void ep_jw_init(struct ep_jw *w, struct ep_buf *out)
 /* Write a token that is a whole value, or its beginning. */
 static void value(struct ep_jw *w, const char *text, size_t n)
 {
-    if (w->comma)
-        ep_buf_addc(w->out, ',');
-    ep_buf_add(w->out, text, n);
+    char *p = ep_buf_extend(w->out, n + w->comma);
+
+    *p = ',';
+    memcpy(p + w->comma, text, n);
     w->comma = true;
 }
 
@@ -63,10 +64,28 @@ void ep_jw_newline(struct ep_jw *w)
     w->comma = false;
 }
 
+/*
+ * Eight bytes at once: is none of them below 0x20, '"', '\\' or beyond ASCII?
+ * (A byte that is zero after an exclusive or borrows from its highest bit.)
+ */
+static bool all_plain(const char *p)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), high = ones * 0x80;
+    uint64_t x, quote, slash;
+
+    memcpy(&x, p, 8);
+    quote = x ^ ones * '"';
+    slash = x ^ ones * '\\';
+    return !((x | (x - ones * 0x20) | (quote - ones) | (slash - ones)) & high);
+}
+
 /* How many bytes from p on can be written as they are. */
 static size_t plain_run(const char *p, size_t n)
 {
     size_t i = 0;
+
+    while (n - i >= 8 && all_plain(p + i))
+        i += 8;
 
     while (i < n) {
         unsigned char c = (unsigned char)p[i];
@@ -107,26 +126,34 @@ static void escape(struct ep_buf *out, unsigned char c)
     ep_buf_add(out, text, 6);
 }
 
-/* Write the string that s becomes, and what stands before and after it. */
-static void string(struct ep_jw *w, struct ep_span s, const char *after)
+/* Write the string that s becomes, quotes and all, and c behind it if not 0. */
+static void string(struct ep_jw *w, struct ep_span s, char c)
 {
-    size_t i = 0;
+    size_t n = plain_run(s.ptr, s.len);
+    char *p = ep_buf_extend(w->out, n + w->comma + 1);
 
-    ep_buf_adds(w->out, w->comma ? ",\"" : "\"");
-    while (i < s.len) {
-        size_t n = plain_run(s.ptr + i, s.len - i);
+    *p = ',';
+    p += w->comma;
+    *p++ = '"';
+    if (n)
+        memcpy(p, s.ptr, n);
+    while (n < s.len) {
+        size_t more;
 
-        ep_buf_add(w->out, s.ptr + i, n);
-        i += n;
-        if (i < s.len)
-            escape(w->out, (unsigned char)s.ptr[i++]);
+        escape(w->out, (unsigned char)s.ptr[n++]);
+        more = plain_run(s.ptr + n, s.len - n);
+        ep_buf_add(w->out, s.ptr + n, more);
+        n += more;
     }
-    ep_buf_adds(w->out, after);
+    p = ep_buf_extend(w->out, c ? 2 : 1);
+    *p++ = '"';
+    if (c)
+        *p = c;
 }
 
 void ep_jw_key_bytes(struct ep_jw *w, struct ep_span key)
 {
-    string(w, key, "\":");
+    string(w, key, ':');
     w->comma = false;
 }
 
@@ -137,7 +164,7 @@ void ep_jw_key(struct ep_jw *w, const char *key)
 
 void ep_jw_bytes(struct ep_jw *w, struct ep_span str)
 {
-    string(w, str, "\"");
+    string(w, str, 0);
     w->comma = true;
 }
 

@@ -362,33 +362,40 @@ static void add_compact(struct ep_buf *out, struct ep_span text)
     }
 }
 
+static void add_value(struct ep_jw *w, const struct ep_record *r, enum ep_key k)
+{
+    switch (ep_key_value(r->type, k)) {
+    case EP_V_STRING:
+        ep_jw_bytes(w, r->v[k].str);
+        break;
+    case EP_V_STRINGS:
+        ep_jw_raw(w, (struct ep_span){"", 0});
+        add_compact(w->out, r->v[k].str);
+        break;
+    case EP_V_INTEGER:
+        ep_jw_int(w, (int64_t)r->v[k].num);
+        break;
+    case EP_V_NUMBER:
+        ep_jw_double(w, r->v[k].num);
+        break;
+    }
+}
+
 void ep_record_print(const struct ep_record *r, struct ep_buf *out)
 {
     struct ep_jw w;
 
     ep_jw_init(&w, out);
     ep_jw_begin_object(&w);
-    for (int k = 0; k < EP_KEYS; k++) {
-        const char *name = ep_key_table[k].name;
+    for (int half = 0; half < 2; half++) {
+        for (uint64_t bits = r->have[half]; bits; bits &= bits - 1) {
+            int k = half * 64 + __builtin_ctzll(bits);
 
-        if (!ep_record_has(r, (enum ep_key)k))
-            continue;
-        switch (ep_key_value(r->type, (enum ep_key)k)) {
-        case EP_V_STRING:
-            ep_jw_key(&w, name);
-            ep_jw_bytes(&w, r->v[k].str);
-            break;
-        case EP_V_STRINGS:
-            ep_jw_key(&w, name);
-            ep_jw_raw(&w, (struct ep_span){"", 0});
-            add_compact(out, r->v[k].str);
-            break;
-        case EP_V_INTEGER:
-            ep_jw_key_int(&w, name, (int64_t)r->v[k].num);
-            break;
-        case EP_V_NUMBER:
-            ep_jw_key_double(&w, name, r->v[k].num);
-            break;
+            /* what is not finite does not exist in a record */
+            if (ep_key_table[k].value == EP_V_NUMBER && !isfinite(r->v[k].num))
+                continue;
+            ep_jw_key(&w, ep_key_table[k].name);
+            add_value(&w, r, (enum ep_key)k);
         }
     }
     ep_jw_end_object(&w);
