@@ -39,6 +39,8 @@ static const struct ep_opt options[] = {
     {0, "until", EP_OPT_STRING, &opt.until, "TIME", "only before TIME", 0, 0},
     {0, "where", EP_OPT_STRING, &opt.where, "KEY=VALUE[,...]",
      "only records with these values", 0, 0},
+    {0, "world", EP_OPT_INT, &opt.io.world, "N",
+     "ranks of the job, to tell global ranks by", 1, 1048576},
 };
 
 static const struct ep_program program = {

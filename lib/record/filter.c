@@ -79,6 +79,7 @@ int ep_filter_open(struct ep_filter *f, const struct ep_filter_options *opt,
 {
     struct ep_stream_config how = {.strict = opt->strict,
                                    .no_merge = opt->no_merge,
+                                   .world = opt->world,
                                    .complain = complain,
                                    .on_wait = flush,
                                    .ctx = f};

@@ -23,7 +23,8 @@ struct ep_filter_options {
     int format; /* enum ep_cli_format, or -1: ep_cli_default_format() */
     const char *output;
     const char *from; /* name of a format; NULL: by content */
-    bool no_merge;    /* for programs that offer it */
+    bool no_merge;    /* for programs that offer it; likewise: */
+    int64_t world;    /* ranks of the job; 0: unknown */
     bool quiet, verbose, strict, exit_code;
     int64_t max_bad;
 };

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/paths.h"
 #include "record/importers.h"
+#include "record/ranks_map.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -29,6 +30,7 @@ struct ep_stream {
     struct source *sources;
     int nsources;
     struct ep_paths paths;
+    struct ep_ranks_map *ranks;
     uint64_t passed_over; /* files in folders that are of no known format */
     struct source **heap; /* those that are ready, the next one on top */
     int nheap;
@@ -103,6 +105,7 @@ static int advance(struct ep_stream *s, struct source *src)
             return rc < 0 ? fail(s, &err) : 0;
         }
         if (rc > 0) {
+            ep_ranks_map_take(s->ranks, &src->record);
             src->ts = ep_record_num(&src->record, EP_K_TS);
             if (isnan(src->ts) || s->config.no_merge)
                 src->ts = (double)-INFINITY;
@@ -194,6 +197,9 @@ struct ep_stream *ep_stream_open(const char *const *paths, int n,
     struct ep_error err;
 
     s->config = *config;
+    s->ranks = ep_ranks_map_new();
+    if (config->world)
+        ep_ranks_map_world(s->ranks, config->world);
     if (n == 0) {
         paths = just_stdin;
         n = 1;
@@ -216,6 +222,7 @@ void ep_stream_close(struct ep_stream *s)
     for (int i = 0; i < s->nsources; i++)
         end_source(s, &s->sources[i]);
     ep_paths_free(&s->paths);
+    ep_ranks_map_free(s->ranks);
     free(s->heap);
     free(s->sources);
     free(s);
@@ -235,6 +242,7 @@ int ep_stream_next(struct ep_stream *s, const struct ep_record **r,
     if (!s->nheap)
         return 0;
     s->delivered = true;
+    (void)ep_ranks_map_resolve(s->ranks, &s->heap[0]->record);
     *r = &s->heap[0]->record;
     if (line)
         *line = s->heap[0]->in.importer == &ep_import_records

@@ -29,6 +29,10 @@ struct ep_stream; /* opaque */
 struct ep_stream_config {
     bool strict;
     bool no_merge; /* one input after the other, as they were given */
+    /* number of ranks of the job, by which records that know their rank in a
+       communicator of that size get their global one (ranks_map.h); 0: as far
+       as it can be told without */
+    int64_t world;
     const struct ep_importer *from; /* NULL: by the content of each input */
     /* Called for the first bad line, and for the first 3 failed inputs. */
     void (*complain)(void *ctx, const struct ep_error *err);

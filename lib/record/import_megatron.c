@@ -1,0 +1,614 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * import_megatron.c - logs of Megatron-LM and its forks: steps, losses, timers
+ * and stragglers.
+ *
+ *      [2026-08-22 15:22:22.123456] iteration      182/  250000 | consumed
+ *         samples: 186368 | elapsed time per iteration (ms): 12699.3 |
+ *         global batch size: 1024 | lm loss: 2.382640E+00 | ...
+ *     [2024-09-16 22:59:19][INFO][training_log:661] -  iteration= 1/ 317892 |
+ *         consumed_samples= 768 | elapsed_time_per_iteration_ms=29570.0 | ...
+ *     (min, max) time across ranks (ms):
+ *         forward-backward ...............................: (26094.39, 26095.09)
+ *      0: INFO:megatron.core.utils:[2024-03-14 23:07:56] | MnRtt/Rnk:
+ *         3453.08ms/8 | MxRtt/Rnk: 3468.20ms/0 | MnPwr/Rnk: 601796W/8 | ...
+ *      validation loss at iteration 100 | lm loss value: 2.34E+00 | ...
+ *
+ *   - An iteration line is written by the last rank, for the job: its step and
+ *     loss say no rank, whatever prefix it has. The time is that of the end;
+ *     elapsed time is the mean since the line before.
+ *   - tokens of a step are known to forks that print the sequence length,
+ *     those of a loss (all up to then) to forks that print them. FLOP/s are of
+ *     one GPU, and how many there are is not said: no flops.
+ *   - Older logs have no time at all: log_text.h says what is taken instead.
+ *   - Power is in milliwatts though "W" is printed.
+ *   - Timers and --log-straggler give gauges: megatron_timer_forward_backward
+ *     with _min, _max, or the rank; megatron_straggler_power_max and so on.
+ *     "time (ms) | forward-compute: 82.09" is what timers were before 2023.
+ *
+ * [1] NVIDIA/Megatron-LM: training/training.py, core/timers.py, core/utils.py.
+ */
+#include "config.h"
+
+#include "base/mem.h"
+#include "record/importers.h"
+#include "record/log_text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HEADER "across ranks (ms):"
+
+/* Lines of others in a list of timers, one after the other, at most. */
+#define FOREIGN_MAX 8
+
+#define LEAD_MAX 64
+
+/* What the rest of the line holds. */
+enum doing {
+    NOTHING,
+    STEP,
+    LOSS,
+    TIMES,     /* "time (ms) |" */
+    TIMER_MIN, /* one timer of "(min, max)" */
+    TIMER_MAX,
+    TIMER_RANK,
+    EXTREMES, /* "MnRtt/Rnk: ..." */
+    RANKING,  /* "^^^^ Bottom ..." */
+};
+
+enum option { MAX, MINMAX, ALL };
+
+/* A list of timers, which goes over many lines. */
+struct timers {
+    int left; /* lines to look at; 0: there is no list */
+    enum option option;
+    struct ep_strip header;              /* where the list is from */
+    char lead[LEAD_MAX], name[LEAD_MAX]; /* name: of the timer, for ALL */
+    size_t lead_len, name_len;
+};
+
+struct megatron {
+    struct ep_log log;
+    enum doing doing;
+    struct timers timers;
+    struct ep_cursor rest;
+    struct ep_log_times times;
+    double ts, dur, loss; /* dur and loss may be NaN */
+    int64_t step, tokens, consumed;
+    const char *split;
+    struct ep_span timer; /* its name */
+    int64_t rank;
+    double low, high;
+};
+
+/* ==== Iterations ==== */
+
+/* "iteration   182/  250000 |": *c goes behind the bar. NULL if there is none,
+ * else where it begins. */
+static const char *take_iteration(struct ep_cursor *c, int64_t *step)
+{
+    for (;;) {
+        struct ep_cursor at;
+
+        if (!ep_cursor_find(c, "iteration"))
+            return NULL;
+        at = *c;
+        while (at.p < at.end && (*at.p == ' ' || *at.p == '=' || *at.p == ':'))
+            at.p++;
+        if (!ep_cursor_uint(&at, step))
+            continue;
+        ep_cursor_blanks(&at);
+        if (at.p < at.end && (*at.p == '/' || *at.p == '|') &&
+            ep_cursor_find(&at, "|")) {
+            const char *begin = c->p - strlen("iteration");
+
+            *c = at;
+            return begin;
+        }
+    }
+}
+
+/* A whole number in a cell, or -1. */
+static int64_t whole(struct ep_span value)
+{
+    struct ep_cursor c = {value.ptr, value.ptr + value.len};
+    int64_t n;
+
+    return ep_cursor_uint(&c, &n) && c.p == c.end ? n : -1;
+}
+
+static bool is_milliseconds(struct ep_span key, size_t from)
+{
+    struct ep_cursor c = {key.ptr + from, key.ptr + key.len};
+
+    return ep_log_find(&c, "ms") != NULL;
+}
+
+/* "lm loss", or another loss if there was none: 2, 1; else 0. */
+static int is_loss(struct ep_span key)
+{
+    if (ep_log_key(key, "lm loss") == key.len)
+        return 2;
+    return key.len >= 4 && memcmp(key.ptr + key.len - 4, "loss", 4) == 0;
+}
+
+static bool begin_iteration(struct megatron *self, struct ep_cursor c)
+{
+    const char *mark = take_iteration(&c, &self->step);
+    int64_t batch = -1, length = -1;
+    int best = 0;
+    struct ep_log_cell cell;
+
+    if (!mark)
+        return false;
+    self->dur = self->loss = (double)NAN;
+    self->tokens = self->consumed = -1;
+    self->split = "train";
+    while (ep_log_next_cell(&c, &cell)) {
+        size_t n = ep_log_key(cell.key, "elapsed time per iteration");
+        int how = is_loss(cell.key);
+
+        if (n && is_milliseconds(cell.key, n))
+            (void)ep_log_value(cell.value, -3, &self->dur);
+        else if (ep_log_key(cell.key, "consumed tokens"))
+            self->consumed = whole(cell.value);
+        else if (ep_log_key(cell.key, "global batch size"))
+            batch = whole(cell.value);
+        else if (ep_log_key(cell.key, "actual seqlen"))
+            length = whole(cell.value);
+        else if (how > best && ep_log_value(cell.value, 0, &self->loss))
+            best = how;
+    }
+    if (batch > 0 && length > 0 && batch < (INT64_C(1) << 53) / length)
+        self->tokens = batch * length;
+    if (!(self->dur >= 0) && isnan(self->loss))
+        return false;
+    self->rest.p = mark;
+    self->doing = STEP;
+    return true;
+}
+
+static bool next_step(struct megatron *self, struct ep_record *r)
+{
+    bool own;
+
+    self->doing = LOSS;
+    self->ts = ep_log_time(&self->log, self->rest.p, &own);
+    if (!(self->dur >= 0))
+        return false;
+    ep_log_record(
+        &self->log, EP_STEP,
+        own ? ep_log_begun(&self->log, self->ts, self->dur) : self->ts, r);
+    ep_record_set_int(r, EP_K_STEP, self->step);
+    ep_record_set_num(r, EP_K_DUR, self->dur);
+    if (self->tokens >= 0)
+        ep_record_set_int(r, EP_K_TOKENS, self->tokens);
+    return true;
+}
+
+static bool next_loss(struct megatron *self, struct ep_record *r)
+{
+    self->doing = NOTHING;
+    if (isnan(self->loss))
+        return false;
+    ep_log_record(&self->log, EP_LOSS, self->ts, r);
+    ep_record_set_int(r, EP_K_STEP, self->step);
+    ep_record_set_num(r, EP_K_VALUE, self->loss);
+    if (self->consumed >= 0)
+        ep_record_set_int(r, EP_K_TOKENS, self->consumed);
+    ep_record_set_str(r, EP_K_SPLIT, self->split);
+    return true;
+}
+
+/* " validation loss at iteration 100 on test set | lm loss value: 2.34E+00" */
+static bool begin_validation(struct megatron *self, struct ep_cursor c)
+{
+    const char *mark = ep_log_find(&c, "validation loss at iteration ");
+    struct ep_log_cell cell;
+    struct ep_cursor head;
+
+    if (!mark || !ep_cursor_find(&c, "iteration ") ||
+        !ep_cursor_uint(&c, &self->step))
+        return false;
+    head = (struct ep_cursor){c.p, c.p};
+    if (!ep_cursor_find(&c, "|"))
+        return false;
+    head.end = c.p;
+    self->split = ep_log_find(&head, "test") ? "test" : "valid";
+    while (ep_log_next_cell(&c, &cell)) {
+        if (cell.key.len < 10 || !ep_log_value(cell.value, 0, &self->loss) ||
+            memcmp(cell.key.ptr + cell.key.len - 10, "loss value", 10) != 0)
+            continue;
+        self->consumed = -1;
+        self->ts = ep_log_time(&self->log, mark, NULL);
+        self->doing = LOSS;
+        return true;
+    }
+    return false;
+}
+
+/* ==== Timers ==== */
+
+/* "max time across ranks (ms):" and the like. What is behind it may be the
+ * first timer, if somebody joined the lines. */
+static bool begin_timers(struct megatron *self, struct ep_cursor c)
+{
+    struct timers *t = &self->timers;
+    const char *begin = c.p, *mark = ep_log_find(&c, HEADER);
+    struct ep_cursor before = {begin, mark}, at;
+    size_t n;
+
+    if (!mark)
+        return false;
+    at = before;
+    t->option = ep_cursor_find(&at, "(min, max) time ") ? MINMAX
+                : ep_cursor_find(&at, "max time ")      ? MAX
+                                                        : ALL;
+    if (t->option == ALL && !ep_cursor_find(&at, "times "))
+        return false;
+    if (at.p != mark)
+        return false;
+    before.end -= t->option == MINMAX ? 16 : t->option == MAX ? 9 : 6;
+    n = (size_t)(before.end - begin);
+    if (n < 3 || n > LEAD_MAX || memcmp(before.end - 2, ": ", 2) != 0)
+        n = 0;
+    memcpy(t->lead, begin, n); /* "worker-0: " is in front of all */
+    t->lead_len = n;
+    t->name_len = 0;
+    t->header = self->log.line;
+    t->left = FOREIGN_MAX;
+    (void)ep_log_time(&self->log, mark, NULL);
+    return true;
+}
+
+/* "forward-backward ......: " or "forward-backward:"; *c goes behind it. */
+static bool take_timer_name(struct ep_cursor *c, struct ep_span *name)
+{
+    const char *begin, *end;
+
+    ep_cursor_blanks(c);
+    *name = ep_cursor_word(c);
+    if (name->len > 1 && name->ptr[name->len - 1] == ':') {
+        name->len--;
+        return true;
+    }
+    begin = c->p;
+    ep_cursor_blanks(c);
+    while (c->p < c->end && *c->p == '.')
+        c->p++;
+    end = c->p;
+    return name->len && end > begin && ep_cursor_lit(c, ":");
+}
+
+static bool at_end(struct ep_cursor *c)
+{
+    ep_cursor_blanks(c);
+    return c->p == c->end;
+}
+
+/* "     rank  0: 12.34", or "  name:" which such lines follow. */
+static bool take_ranked_timer(struct megatron *self, struct ep_cursor c)
+{
+    struct timers *t = &self->timers;
+    struct ep_cursor at = c;
+    struct ep_span name;
+
+    ep_cursor_blanks(&at);
+    if (at.p > c.p && ep_cursor_lit(&at, "rank")) {
+        ep_cursor_blanks(&at);
+        if (t->name_len && ep_cursor_uint(&at, &self->rank) &&
+            ep_cursor_lit(&at, ": ") && ep_log_number(&at, -3, &self->high) &&
+            at_end(&at)) {
+            self->timer = (struct ep_span){t->name, t->name_len};
+            self->doing = TIMER_RANK;
+            return true;
+        }
+    }
+    at = c;
+    ep_cursor_blanks(&at);
+    if (at.p == c.p || !take_timer_name(&at, &name) || !at_end(&at) ||
+        name.len > sizeof t->name)
+        return false;
+    memcpy(t->name, name.ptr, name.len);
+    t->name_len = name.len;
+    return true;
+}
+
+/* A line of the list of timers? */
+static bool take_timer(struct megatron *self, struct ep_cursor c)
+{
+    struct timers *t = &self->timers;
+    const struct ep_strip *a = &t->header, *b = &self->log.line;
+
+    if (a->rank != b->rank || a->local_rank != b->local_rank ||
+        a->task != b->task || a->pid != b->pid)
+        return false;
+    if ((size_t)(c.end - c.p) < t->lead_len ||
+        memcmp(c.p, t->lead, t->lead_len) != 0)
+        return false;
+    c.p += t->lead_len;
+    if (t->option == ALL)
+        return take_ranked_timer(self, c);
+    if (!take_timer_name(&c, &self->timer))
+        return false;
+    ep_cursor_blanks(&c);
+    self->doing = TIMER_MAX;
+    if (t->option == MINMAX) {
+        self->doing = TIMER_MIN;
+        if (!ep_cursor_lit(&c, "(") || !ep_log_number(&c, -3, &self->low) ||
+            !ep_cursor_lit(&c, ", "))
+            self->doing = NOTHING;
+    }
+    if (!ep_log_number(&c, -3, &self->high) ||
+        (t->option == MINMAX && !ep_cursor_lit(&c, ")")) || !at_end(&c))
+        self->doing = NOTHING;
+    return self->doing != NOTHING;
+}
+
+static bool next_timer(struct megatron *self, struct ep_record *r)
+{
+    enum doing what = self->doing;
+    double ts = ep_log_time(&self->log, self->log.line.text.ptr, NULL);
+    const char *name = ep_log_name(&self->log, "megatron_timer_", self->timer,
+                                   what == TIMER_MIN   ? "_min"
+                                   : what == TIMER_MAX ? "_max"
+                                                       : "");
+
+    self->doing = what == TIMER_MIN ? TIMER_MAX : NOTHING;
+    if (!name)
+        return false;
+    ep_log_gauge(&self->log, ts, name,
+                 what == TIMER_MIN ? self->low : self->high, "s", r);
+    if (what == TIMER_RANK)
+        ep_record_set_int(r, EP_K_RANK, self->rank);
+    return true;
+}
+
+/* ==== Stragglers ==== */
+
+#define THROUGHPUT "megatron_straggler_throughput"
+
+static const struct metric {
+    const char *key, *name, *unit;
+    int exp10; /* of what is printed */
+} metrics[] = {
+    {"MnRtt/Rnk", "megatron_straggler_time_min", "s", -3},
+    {"MxRtt/Rnk", "megatron_straggler_time_max", "s", -3},
+    {"MnPwr/Rnk", "megatron_straggler_power_min", "W", -3},
+    {"MxPwr/Rnk", "megatron_straggler_power_max", "W", -3},
+    {"MnTmp/Rnk", "megatron_straggler_temperature_min", "degC", 0},
+    {"MxTmp/Rnk", "megatron_straggler_temperature_max", "degC", 0},
+    {"MnUtl/Rnk", "megatron_straggler_utilization_min", "1", -2},
+    {"MxUtl/Rnk", "megatron_straggler_utilization_max", "1", -2},
+    {"MnClk/Rnk", "megatron_straggler_clock_min", "Hz", 6},
+    {"MxClk/Rnk", "megatron_straggler_clock_max", "Hz", 6},
+    {"MnDRtt/Rnk", "megatron_straggler_data_time_min", "s", -3},
+    {"MxDRtt/Rnk", "megatron_straggler_data_time_max", "s", -3},
+    {"MnEtpt/Rnk", THROUGHPUT "_min", "FLOP/s", 12},
+    {"MxEtpt/Rnk", THROUGHPUT "_max", "FLOP/s", 12},
+};
+
+static bool begin_extremes(struct megatron *self, struct ep_cursor c)
+{
+    const char *mark = ep_log_find(&c, "MnRtt/Rnk:");
+
+    if (!mark)
+        return false;
+    self->ts = ep_log_time(&self->log, mark, NULL);
+    self->rest = (struct ep_cursor){mark, c.end};
+    self->doing = EXTREMES;
+    return true;
+}
+
+/* "3453.08ms/8" or "296.02/0" */
+static bool take_ranked(struct ep_cursor *c, int exp10, double *value,
+                        int64_t *rank)
+{
+    if (!ep_log_number(c, exp10, value))
+        return false;
+    while (c->p < c->end && *c->p != '/' && *c->p != ' ' && *c->p != ',')
+        c->p++;
+    return ep_cursor_lit(c, "/") && ep_cursor_uint(c, rank);
+}
+
+static bool next_extreme(struct megatron *self, struct ep_record *r)
+{
+    struct ep_log_cell cell;
+
+    while (ep_log_next_cell(&self->rest, &cell)) {
+        struct ep_cursor c = {cell.value.ptr, cell.value.ptr + cell.value.len};
+        const struct metric *m = NULL;
+        int64_t rank;
+        double value;
+
+        for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++)
+            if (ep_span_eq(cell.key, metrics[i].key))
+                m = &metrics[i];
+        if (!m || !take_ranked(&c, m->exp10, &value, &rank) || c.p != c.end)
+            continue;
+        ep_log_gauge(&self->log, self->ts, m->name, value, m->unit, r);
+        ep_record_set_int(r, EP_K_RANK, rank);
+        return true;
+    }
+    self->doing = NOTHING;
+    return false;
+}
+
+/* "^^^^ Bottom 4 Ranks with lowest  Etpt(TF): 296.02/0, 296.17/2," */
+static bool begin_ranking(struct megatron *self, struct ep_cursor c)
+{
+    const char *mark = ep_log_find(&c, "^^^^ ");
+
+    if (!mark || !ep_cursor_find(&c, "Etpt(TF):"))
+        return false;
+    self->ts = ep_log_time(&self->log, mark, NULL);
+    self->rest = c;
+    self->doing = RANKING;
+    return true;
+}
+
+static bool next_ranked(struct megatron *self, struct ep_record *r)
+{
+    int64_t rank;
+    double value;
+
+    ep_cursor_blanks(&self->rest);
+    if (!take_ranked(&self->rest, 12, &value, &rank)) {
+        self->doing = NOTHING;
+        return false;
+    }
+    (void)ep_cursor_lit(&self->rest, ",");
+    ep_log_gauge(&self->log, self->ts, THROUGHPUT, value, "FLOP/s", r);
+    ep_record_set_int(r, EP_K_RANK, rank);
+    return true;
+}
+
+/* ==== Lines ==== */
+
+static bool begin_times(struct megatron *self)
+{
+    if (!ep_log_times(&self->log, &self->times))
+        return false;
+    self->times.prefix =
+        self->times.rank >= 0 ? "deepspeed_timer_" : "megatron_timer_";
+    self->doing = TIMES;
+    return true;
+}
+
+static void begin_line(struct megatron *self)
+{
+    struct ep_span text = self->log.line.text;
+    struct ep_cursor c = {text.ptr, text.ptr + text.len}, at = c;
+
+    if (self->timers.left) {
+        if (take_timer(self, c)) {
+            self->timers.left = FOREIGN_MAX;
+            return;
+        }
+        self->timers.left--;
+    }
+    if (begin_timers(self, c)) {
+        (void)ep_cursor_find(&at, HEADER);
+        if (self->timers.option != ALL) {
+            self->timers.lead_len = at_end(&at) ? self->timers.lead_len : 0;
+            (void)take_timer(self, at);
+        }
+        return;
+    }
+    (void)(begin_times(self) || begin_extremes(self, c) ||
+           begin_ranking(self, c) || begin_validation(self, c) ||
+           begin_iteration(self, c));
+}
+
+static bool next_record(struct megatron *self, struct ep_record *r)
+{
+    switch (self->doing) {
+    case NOTHING:
+        return false;
+    case STEP:
+        return next_step(self, r);
+    case LOSS:
+        return next_loss(self, r);
+    case TIMES:
+        if (ep_log_next_time(&self->log, &self->times, r))
+            return true;
+        self->doing = NOTHING;
+        return false;
+    case TIMER_MIN:
+    case TIMER_MAX:
+    case TIMER_RANK:
+        return next_timer(self, r);
+    case EXTREMES:
+        return next_extreme(self, r);
+    case RANKING:
+        return next_ranked(self, r);
+    }
+    return false;
+}
+
+/* "(ms)", "_ms=", "3453.08ms/8", "^^^^", "lm loss PPL" */
+static bool is_candidate(const struct ep_line *line)
+{
+    static const struct ep_log_pairs pairs = {
+        {{'m', 's'}, {'^', '^'}, {'P', 'P'}, {'m', 's'}}};
+    const char *p = line->ptr, *end = p + line->len;
+
+    while ((p = ep_log_pair(p, end, &pairs)) != NULL) {
+        char third = '\0';
+
+        if (p + 2 < end)
+            third = p[2];
+        if (*p == 'm' ? third == ')' || third == '=' || third == '/'
+                      : third == '^' || third == 'L')
+            return true;
+        p++;
+    }
+    return false;
+}
+
+static int next(void *ctx, struct ep_source *s, struct ep_record *r,
+                struct ep_error *err)
+{
+    struct megatron *self = ctx;
+
+    for (;;) {
+        int rc;
+
+        while (self->doing != NOTHING)
+            if (next_record(self, r))
+                return 1;
+        rc = ep_source_line(s, err);
+        if (rc <= 0)
+            return rc;
+        ep_log_note(&self->log, &s->line);
+        if (self->timers.left || is_candidate(&s->line)) {
+            ep_log_open(&self->log, &s->line);
+            begin_line(self);
+        }
+    }
+}
+
+static void *begin(struct ep_source *s)
+{
+    struct megatron *self = ep_calloc(1, sizeof *self);
+
+    ep_log_init(&self->log, s);
+    return self;
+}
+
+static void end(void *ctx)
+{
+    struct megatron *self = ctx;
+
+    ep_log_free(&self->log);
+    free(self);
+}
+
+static int sniff(const char *head, size_t len, const char *name)
+{
+    const struct ep_cursor c = {head, head + len};
+
+    (void)name;
+    if (len && *head == '{')
+        return 0;
+    if (ep_log_find(&c, "elapsed time per iteration (ms):") ||
+        ep_log_find(&c, "elapsed_time_per_iteration_ms=") ||
+        ep_log_find(&c, "MnRtt/Rnk:") || ep_log_find(&c, HEADER))
+        return 75;
+    if (ep_log_find(&c, "megatron.core.") || ep_log_find(&c, "^^^^ Bottom ") ||
+        ep_log_find(&c, "validation loss at iteration ") ||
+        ep_log_find(&c, "--- arguments ---"))
+        return 40;
+    return ep_log_find(&c, "time (ms) |") ? 20 : 0;
+}
+
+const struct ep_importer ep_import_megatron = {
+    .name = "megatron",
+    .what = "logs of Megatron-LM and its forks",
+    .sniff = sniff,
+    .begin = begin,
+    .next = next,
+    .end = end,
+};

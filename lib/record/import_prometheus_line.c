@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* import_prometheus_line.c - see import_prometheus_line.h. */
+#include "config.h"
+
+#include "record/import_prometheus_line.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#define ONES UINT64_C(0x0101010101010101)
+#define HIGH UINT64_C(0x8080808080808080)
+
+/* What a byte may be: in a name, first in a name, in a label's name. */
+enum { IN_NAME = 1, DIGIT = 2, COLON = 4 };
+
+static unsigned char class_of(char c)
+{
+    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_')
+        return IN_NAME;
+    if (c >= '0' && c <= '9')
+        return DIGIT;
+    return c == ':' ? COLON : 0;
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+static const char *skip_blanks(const char *p, const char *end)
+{
+    while (p < end && is_blank(*p))
+        p++;
+    return p;
+}
+
+/* The end of the identifier at p; p if there is none. */
+static const char *identifier(const char *p, const char *end, int more)
+{
+    if (p == end || !(class_of(*p) & (IN_NAME | more)))
+        return p;
+    while (p < end && (class_of(*p) & (IN_NAME | DIGIT | more)))
+        p++;
+    return p;
+}
+
+/*
+ * The next quote or backslash at or behind p, or end. Eight bytes at a time: a
+ * byte of w ^ ONES * c is 0 where w has c, and the lowest high bit that
+ * (x - ONES) & ~x & HIGH has is of the first such byte.
+ */
+static const char *special(const char *p, const char *end)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    while (end - p >= 8) {
+        uint64_t w, quote, back, found;
+
+        memcpy(&w, p, 8);
+        quote = w ^ ONES * '"';
+        back = w ^ ONES * '\\';
+        found = (((quote - ONES) & ~quote) | ((back - ONES) & ~back)) & HIGH;
+        if (found)
+            return p + (__builtin_ctzll(found) >> 3);
+        p += 8;
+    }
+#endif
+    while (p < end && *p != '"' && *p != '\\')
+        p++;
+    return p;
+}
+
+/* ==== Labels ==== */
+
+struct scan {
+    const char *p, *end;
+    bool literal; /* a backslash is one */
+    bool stray;   /* a value has a quote in it that was not escaped */
+    struct ep_prometheus_line *out;
+    struct ep_error *err;
+};
+
+/* What is between { and }: a label, the metric's name, or the end. */
+enum item { BAD, LABEL, NAME, CLOSE };
+
+/* A quoted name at p: its end, or NULL. */
+static const char *quoted(const char *p, const char *end, struct ep_span *name)
+{
+    const char *q = special(p + 1, end);
+
+    if (q == end || *q != '"')
+        return NULL;
+    *name = (struct ep_span){p + 1, (size_t)(q - p) - 1};
+    return q + 1;
+}
+
+/*
+ * What begins at s->p, up to the first byte of a label's value. Nothing is
+ * passed if it is bad.
+ */
+static enum item begin_item(struct scan *s, struct ep_span *name,
+                            bool *in_quotes)
+{
+    const char *p = skip_blanks(s->p, s->end), *from = p;
+
+    if (p < s->end && *p == '}') {
+        s->p = p + 1;
+        return CLOSE;
+    }
+    *in_quotes = p < s->end && *p == '"';
+    if (*in_quotes) {
+        p = quoted(p, s->end, name);
+        if (!p || !name->len)
+            return BAD;
+    } else {
+        p = identifier(p, s->end, 0);
+        *name = (struct ep_span){from, (size_t)(p - from)};
+    }
+    if (!name->len)
+        return BAD;
+    p = skip_blanks(p, s->end);
+    if (*in_quotes && p < s->end && (*p == ',' || *p == '}')) {
+        s->p = p + (*p == ',');
+        return NAME;
+    }
+    if (p == s->end || *p != '=')
+        return BAD;
+    p = skip_blanks(p + 1, s->end);
+    if (p == s->end || *p != '"')
+        return BAD;
+    s->p = p + 1;
+    return LABEL;
+}
+
+/*
+ * The value at s->p, or, if from is not NULL, of the label whose value was
+ * thought to end at the quote before from. False if there is no quote any more.
+ */
+static bool end_value(struct scan *s, struct ep_prometheus_label *l,
+                      const char *from)
+{
+    const char *begin = from ? l->value.ptr : s->p;
+    const char *q = from ? from : begin;
+
+    enum ep_prometheus_text odd =
+        s->literal ? EP_PROMETHEUS_RAW : EP_PROMETHEUS_ESCAPED;
+
+    s->stray |= from != NULL;
+    l->text = from ? odd : EP_PROMETHEUS_PLAIN;
+    for (;;) {
+        const char *after;
+
+        q = special(q, s->end);
+        if (q == s->end)
+            return false;
+        if (*q == '\\') {
+            l->text = odd;
+            q += s->literal || s->end - q == 1 ? 1 : 2;
+            continue;
+        }
+        after = skip_blanks(q + 1, s->end);
+        if (after < s->end && (*after == ',' || *after == '}'))
+            break;
+        l->text = odd;
+        s->stray = true;
+        q++;
+    }
+    l->value = (struct ep_span){begin, (size_t)(q - begin)};
+    s->p = q + 1;
+    return true;
+}
+
+/*
+ * A closing brace was passed. If a quote follows, not in an exemplar, then the
+ * brace may have been part of the last value: take it there, unless the labels
+ * would not end then.
+ */
+static bool reopen(struct scan *s)
+{
+    struct ep_prometheus_line *out = s->out;
+    size_t left = (size_t)(s->end - s->p);
+    const char *quote = memchr(s->p, '"', left);
+    struct ep_prometheus_label *l = &out->labels[out->nlabels - 1];
+    struct ep_prometheus_label before;
+    const char *p = s->p;
+    bool stray = s->stray;
+
+    if (!quote || !out->nlabels || memchr(p, '#', (size_t)(quote - p)))
+        return false;
+    before = *l;
+    if (end_value(s, l, l->value.ptr + l->value.len + 1))
+        return true;
+    *l = before;
+    s->p = p;
+    s->stray = stray;
+    return false;
+}
+
+static int too_early(struct scan *s)
+{
+    return ep_error_set(s->err, EP_ETRUNC, "the labels do not end");
+}
+
+/* The comma behind a value, if that is what is there. */
+static void skip_comma(struct scan *s)
+{
+    const char *p = skip_blanks(s->p, s->end);
+
+    if (p < s->end && *p == ',')
+        s->p = p + 1;
+}
+
+/* All between { and }, from behind the {. */
+static int labels(struct scan *s)
+{
+    struct ep_prometheus_line *out = s->out;
+
+    for (;;) {
+        struct ep_prometheus_label *l = &out->labels[out->nlabels];
+        struct ep_span name;
+        bool in_quotes;
+        enum item item = begin_item(s, &name, &in_quotes);
+
+        if (item == CLOSE && !reopen(s))
+            return 0;
+        if (item == CLOSE) {
+            skip_comma(s);
+            continue;
+        }
+        if (item == NAME) {
+            if (out->name.len)
+                return ep_error_set(s->err, EP_EFORMAT, "two names");
+            out->name = name;
+            out->quoted = true;
+            continue;
+        }
+        if (item == BAD && !out->nlabels)
+            return s->p == s->end
+                       ? too_early(s)
+                       : ep_error_set(s->err, EP_EFORMAT, "not a label");
+        if (item == BAD) { /* then the quote before was part of the value */
+            l--;
+            if (!end_value(s, l, l->value.ptr + l->value.len + 1))
+                return too_early(s);
+            skip_comma(s);
+            continue;
+        }
+        if (out->nlabels == EP_PROMETHEUS_LABELS)
+            return ep_error_set(s->err, EP_ELIMIT, "too many labels");
+        *l = (struct ep_prometheus_label){.name = name, .quoted = in_quotes};
+        if (!end_value(s, l, NULL))
+            return too_early(s);
+        out->nlabels++;
+        skip_comma(s);
+    }
+}
+
+/* ==== Lines ==== */
+
+static int scan(struct scan *s, const char *line)
+{
+    struct ep_prometheus_line *out = s->out;
+    const char *p = skip_blanks(line, s->end), *from = p;
+    bool apart;
+
+    p = identifier(p, s->end, COLON);
+    out->name = (struct ep_span){from, (size_t)(p - from)};
+    out->quoted = false;
+    out->nlabels = 0;
+    s->p = skip_blanks(p, s->end);
+    apart = s->p > p;
+    if (s->p < s->end && *s->p == '{') {
+        int rc;
+
+        s->p++;
+        rc = labels(s);
+        if (rc < 0)
+            return rc;
+        p = skip_blanks(s->p, s->end);
+        s->p = p;
+        apart = true;
+    }
+    if (!out->name.len)
+        return ep_error_set(s->err, EP_EFORMAT, "no name of a metric");
+    if (s->p == s->end)
+        return ep_error_set(s->err, EP_ETRUNC, "no value");
+    if (!apart)
+        return ep_error_set(s->err, EP_EFORMAT, "not a sample");
+    from = s->p;
+    p = from;
+    while (p < s->end && !is_blank(*p))
+        p++;
+    out->value = (struct ep_span){from, (size_t)(p - from)};
+    p = skip_blanks(p, s->end);
+    out->rest = (struct ep_span){p, (size_t)(s->end - p)};
+    return 0;
+}
+
+int ep_prometheus_scan(const char *line, size_t len,
+                       struct ep_prometheus_line *out, struct ep_error *err)
+{
+    struct scan s = {.end = line + len, .out = out, .err = err};
+    int rc = scan(&s, line);
+
+    if ((rc < 0 || s.stray) && memchr(line, '\\', len)) {
+        struct scan other = {.end = line + len, .literal = true, .out = out};
+
+        if (scan(&other, line) == 0 && (rc < 0 || !other.stray))
+            return 0;
+        s.stray = false;
+        rc = scan(&s, line);
+    }
+    return rc;
+}
+
+/* ==== Values ==== */
+
+/* The byte at *p, an escape taken as one; *p goes behind it. */
+static char next_byte(const struct ep_prometheus_label *l, const char **p,
+                      const char *end)
+{
+    char c = *(*p)++;
+
+    if (c != '\\' || l->text != EP_PROMETHEUS_ESCAPED || *p == end)
+        return c;
+    if (**p == 'n' || **p == '\\' || **p == '"') {
+        c = **p == 'n' ? '\n' : **p;
+        (*p)++;
+    }
+    return c;
+}
+
+char *ep_prometheus_decode(const struct ep_prometheus_label *label, char *to)
+{
+    const char *p = label->value.ptr, *end = p + label->value.len;
+
+    while (p < end)
+        *to++ = next_byte(label, &p, end);
+    return to;
+}
+
+char *ep_prometheus_encode(const struct ep_prometheus_label *label, char *to)
+{
+    const char *p = label->value.ptr, *end = p + label->value.len;
+
+    if (label->text == EP_PROMETHEUS_PLAIN) {
+        memcpy(to, p, label->value.len);
+        return to + label->value.len;
+    }
+    while (p < end) {
+        char c = next_byte(label, &p, end);
+
+        if (c == '\\' || c == '"' || c == '\n')
+            *to++ = '\\';
+        *to++ = c == '\n' ? 'n' : c;
+    }
+    return to;
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* log_text.c - see log_text.h. */
+#include "config.h"
+
+#include "record/log_text.h"
+
+#include "base/fp.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A time is looked for so many bytes before a mark. */
+#define BEFORE 4096
+
+/* From the first dash of "2026-01-02 03:04:05" to the others. */
+#define TO_DASH 3
+#define TO_COLON 9
+#define TO_COLON_2 12
+#define YEAR 4
+
+void ep_log_init(struct ep_log *log, const struct ep_source *s)
+{
+    *log = (struct ep_log){.last = (double)NAN};
+    ep_buf_init(&log->scratch);
+    log->mtime = s->mtime >= 0 ? s->mtime : 0;
+}
+
+void ep_log_free(struct ep_log *log)
+{
+    ep_buf_free(&log->scratch);
+}
+
+/* ==== Times ==== */
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+#if defined(__SSE2__)
+/* Bit i: p[i] is c, of the first n <= EP_LOG_HEAD bytes. */
+static uint64_t mask(const char *p, size_t n, char c)
+{
+    const __m128i wanted = _mm_set1_epi8(c);
+    uint64_t m = 0;
+
+    for (size_t i = 0; i < n; i += 16) {
+        __m128i w = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
+
+        m |= (uint64_t)(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(w, wanted))
+             << i;
+    }
+    return n < EP_LOG_HEAD ? m & ((UINT64_C(1) << n) - 1) : m;
+}
+
+/* Where the first dash of a time may be in p[n]; NULL: nowhere. */
+static const char *head_dash(const char *p, size_t n)
+{
+    uint64_t colons = mask(p, n, ':'), dashes;
+
+    colons &= colons >> (TO_COLON_2 - TO_COLON);
+    if (!colons)
+        return NULL;
+    dashes = mask(p, n, '-') | mask(p, n, '/');
+    dashes &= dashes >> TO_DASH & colons >> TO_COLON;
+    return dashes ? p + __builtin_ctzll(dashes) : NULL;
+}
+#else
+static const char *head_dash(const char *p, size_t n)
+{
+    for (size_t i = 0; i + TO_COLON_2 < n; i++)
+        if ((p[i] == '-' || p[i] == '/') && p[i + TO_DASH] == p[i] &&
+            p[i + TO_COLON] == ':' && p[i + TO_COLON_2] == ':')
+            return p + i;
+    return NULL;
+}
+#endif
+
+void ep_log_note(struct ep_log *log, const struct ep_line *line)
+{
+    size_t head = line->len < EP_LOG_HEAD ? line->len : EP_LOG_HEAD, n;
+    const char *dash = head_dash(line->ptr, head);
+
+    if (!dash || dash - line->ptr < YEAR || !is_digit(dash[-1]) ||
+        !is_digit(dash[-YEAR]))
+        return;
+    n = (size_t)(line->ptr + line->len - (dash - YEAR));
+    log->stamp_len = n < sizeof log->stamp ? n : sizeof log->stamp;
+    memcpy(log->stamp, dash - YEAR, log->stamp_len);
+}
+
+/* The last time in [p, end), or NaN. */
+static double last_time(struct ep_log *log, const char *p, const char *end)
+{
+    double found = (double)NAN;
+    const char *from = end - p > BEFORE ? end - BEFORE : p;
+    const char *at = from;
+
+    while (at < end) {
+        const char *colon = memchr(at, ':', (size_t)(end - at));
+        const char *begin;
+        double ts;
+
+        if (!colon)
+            break;
+        at = colon + 1;
+        if (colon - from < YEAR + TO_COLON || end - colon < 6 ||
+            colon[TO_COLON_2 - TO_COLON] != ':')
+            continue;
+        begin = colon - TO_COLON - YEAR;
+        if (ep_strip_time(&log->zone, begin, (size_t)(end - begin), &ts) > 0)
+            found = ts;
+    }
+    return found;
+}
+
+double ep_log_time(struct ep_log *log, const char *mark, bool *own)
+{
+    double ts = last_time(log, log->line.text.ptr, mark), noted;
+
+    if (isnan(ts))
+        ts = log->line.ts;
+    if (own)
+        *own = !isnan(ts);
+    if (!isnan(ts))
+        log->last = ts;
+    else if (log->stamp_len &&
+             ep_strip_time(&log->zone, log->stamp, log->stamp_len, &noted) > 0)
+        log->last = noted;
+    log->stamp_len = 0;
+    return isnan(log->last) ? log->mtime : log->last;
+}
+
+double ep_log_begun(const struct ep_log *log, double ts, double dur)
+{
+    double begun = ts - dur;
+
+    if (begun < log->said && log->said - begun <= 1 && log->said <= ts)
+        return log->said;
+    return begun > 0 ? begun : 0;
+}
+
+/* ==== Lines ==== */
+
+void ep_log_open(struct ep_log *log, const struct ep_line *line)
+{
+    size_t n = line->len;
+
+    if (!line->terminated)
+        while (n && line->ptr[n - 1] != ' ' && line->ptr[n - 1] != '|')
+            n--;
+    ep_strip(line->ptr, n, &log->scratch, &log->line);
+}
+
+void ep_log_record(struct ep_log *log, enum ep_type type, double ts,
+                   struct ep_record *r)
+{
+    ep_record_begin(r, type);
+    ep_record_set_num(r, EP_K_TS, ts);
+    log->said = ts;
+}
+
+void ep_log_gauge(struct ep_log *log, double ts, const char *name, double value,
+                  const char *unit, struct ep_record *r)
+{
+    ep_log_record(log, EP_GAUGE, ts, r);
+    ep_record_set_str(r, EP_K_NAME, name);
+    ep_record_set_num(r, EP_K_VALUE, value);
+    ep_record_set_str(r, EP_K_UNIT, unit);
+}
+
+void ep_log_origin(const struct ep_log *log, int64_t rank, struct ep_record *r)
+{
+    if (rank < 0)
+        rank = log->line.rank;
+    if (rank >= 0)
+        ep_record_set_int(r, EP_K_RANK, rank);
+    if (log->line.pid >= 0)
+        ep_record_set_int(r, EP_K_PID, log->line.pid);
+    if (log->line.host.len)
+        ep_record_set_span(r, EP_K_HOST, log->line.host);
+}
+
+/* ==== What is in a line ==== */
+
+const char *ep_log_find(const struct ep_cursor *c, const char *text)
+{
+    return memmem(c->p, (size_t)(c->end - c->p), text, strlen(text));
+}
+
+bool ep_log_number(struct ep_cursor *c, int exp10, double *out)
+{
+    struct ep_fp_decimal d;
+    size_t n = ep_fp_scan(c->p, (size_t)(c->end - c->p), &d);
+    double x;
+
+    if (!n)
+        return false;
+    if (d.cut) { /* more digits than anybody prints: two roundings */
+        x = ep_fp_from_decimal(&d, c->p, n) * pow(10, exp10);
+    } else {
+        d.exp10 += exp10;
+        x = ep_fp_from_decimal(&d, c->p, n);
+    }
+    if (!isfinite(x))
+        return false;
+    c->p += n;
+    *out = x;
+    return true;
+}
+
+static struct ep_span trim(const char *p, const char *end)
+{
+    while (p < end && (*p == ' ' || *p == '\t'))
+        p++;
+    while (end > p && (end[-1] == ' ' || end[-1] == '\t'))
+        end--;
+    return (struct ep_span){p, (size_t)(end - p)};
+}
+
+bool ep_log_value(struct ep_span s, int exp10, double *out)
+{
+    struct ep_cursor c;
+
+    s = trim(s.ptr, s.ptr + s.len);
+    c = (struct ep_cursor){s.ptr, s.ptr + s.len};
+    return ep_log_number(&c, exp10, out) && c.p == c.end;
+}
+
+bool ep_log_next_cell(struct ep_cursor *c, struct ep_log_cell *cell)
+{
+    const char *bar, *end, *mid;
+
+    if (c->p >= c->end)
+        return false;
+    bar = memchr(c->p, '|', (size_t)(c->end - c->p));
+    end = bar ? bar : c->end;
+    for (mid = c->p; mid < end && *mid != ':' && *mid != '='; mid++)
+        ;
+    cell->key = trim(c->p, mid);
+    cell->value = trim(mid < end ? mid + 1 : end, end);
+    c->p = bar ? bar + 1 : c->end;
+    return true;
+}
+
+static char lower(char c)
+{
+    return (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
+}
+
+size_t ep_log_key(struct ep_span key, const char *name)
+{
+    size_t n = strlen(name);
+
+    if (key.len < n)
+        return 0;
+    for (size_t i = 0; i < n; i++)
+        if ((key.ptr[i] == '_' ? ' ' : lower(key.ptr[i])) != name[i])
+            return 0;
+    return n;
+}
+
+const char *ep_log_name(struct ep_log *log, const char *prefix,
+                        struct ep_span name, const char *suffix)
+{
+    size_t n = strlen(prefix), from = n, more = strlen(suffix);
+
+    if (!name.len || n + name.len + more >= sizeof log->name)
+        return NULL;
+    memcpy(log->name, prefix, n);
+    for (size_t i = 0; i < name.len; i++) {
+        char c = lower(name.ptr[i]);
+
+        if ((c >= 'a' && c <= 'z') || is_digit(c))
+            log->name[n++] = c;
+        else if (n > from && log->name[n - 1] != '_')
+            log->name[n++] = '_';
+    }
+    while (n > from && log->name[n - 1] == '_')
+        n--;
+    if (n == from)
+        return NULL;
+    memcpy(log->name + n, suffix, more + 1);
+    return log->name;
+}
+
+/* ==== "time (ms) | fwd: 3859.30 | bwd: 11267.97" ==== */
+
+/* The number in the last "[Rank 0]" before end, or -1. */
+static int64_t rank_before(const char *p, const char *end)
+{
+    struct ep_cursor c = {p, end};
+    int64_t rank = -1, n;
+
+    while (ep_cursor_find(&c, "[Rank "))
+        if (ep_cursor_uint(&c, &n) && ep_cursor_lit(&c, "]"))
+            rank = n;
+    return rank;
+}
+
+bool ep_log_times(struct ep_log *log, struct ep_log_times *t)
+{
+    const char *begin = log->line.text.ptr;
+    struct ep_cursor c = {begin, begin + log->line.text.len};
+    const char *mark = ep_log_find(&c, "time (ms) |");
+
+    if (!mark)
+        return false;
+    (void)ep_cursor_find(&c, "time (ms) |");
+    t->rest = c;
+    t->rank = rank_before(begin, mark);
+    t->ts = ep_log_time(log, mark, NULL);
+    return true;
+}
+
+bool ep_log_next_time(struct ep_log *log, struct ep_log_times *t,
+                      struct ep_record *r)
+{
+    struct ep_log_cell cell;
+    double s;
+
+    while (ep_log_next_cell(&t->rest, &cell)) {
+        const char *name = ep_log_name(log, t->prefix, cell.key, "");
+
+        if (!name || !ep_log_value(cell.value, -3, &s))
+            continue;
+        ep_log_gauge(log, t->ts, name, s, "s", r);
+        ep_log_origin(log, t->rank, r);
+        return true;
+    }
+    return false;
+}

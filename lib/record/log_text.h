@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * log_text.h - what the importers of trainers' logs have in common: which
+ * lines are worth a look, when they were written, and the cells of a line.
+ *
+ * Most lines of a log are of no interest and must cost little: one pass looks
+ * for pairs of bytes, another at the head of the line for a time, which is
+ * kept as text until somebody asks.
+ *
+ * When was a line written? The first of these that there is:
+ *
+ *   1. the last date and time in its text, before what is read from it
+ *   2. the time that a container runtime put in front of it
+ *   3. the first date and time in the first 64 bytes of the nearest line
+ *      before that has one there, or 1 or 2 of a line that was read
+ *   4. the time at which the file was written last
+ *
+ * A time without a zone is local time, by TZ of this process.
+ */
+#ifndef EP_RECORD_LOG_TEXT_H
+#define EP_RECORD_LOG_TEXT_H
+
+#include "base/lines.h"
+#include "record/import.h"
+#include "record/nccl_text.h"
+#include "record/strip.h"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+/* Bytes at the head of a line in which a time is looked for. */
+#define EP_LOG_HEAD 64
+
+#define EP_LOG_NAME_MAX 128
+
+struct ep_log {
+    struct ep_strip line;  /* the line that was opened last */
+    struct ep_buf scratch; /* its text may be in here */
+    struct ep_strip_zone zone;
+    char stamp[40]; /* a time that was seen but not read yet */
+    size_t stamp_len;
+    double last;  /* s: the time that was read last; NaN: none */
+    double mtime; /* s: of the file */
+    double said;  /* s: ts of the record before */
+    char name[EP_LOG_NAME_MAX];
+};
+
+/* s is read for its mtime only. */
+void ep_log_init(struct ep_log *log, const struct ep_source *s);
+void ep_log_free(struct ep_log *log);
+
+/* ---- lines ------------------------------------------------------------ */
+
+/* Pairs of bytes, one of which is in each line that is of interest. A pair
+ * may be there twice. */
+struct ep_log_pairs {
+    char c[4][2];
+};
+
+/*
+ * The first place in [p, end) where one of the pairs is, or NULL. Loads up to
+ * 17 bytes from end on (see EP_LINE_PAD).
+ */
+static inline const char *ep_log_pair(const char *p, const char *end,
+                                      const struct ep_log_pairs *pairs)
+{
+#if defined(__SSE2__)
+    for (; p < end; p += 16) {
+        __m128i a = _mm_loadu_si128((const __m128i *)(const void *)p);
+        __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(p + 1));
+        __m128i any = _mm_setzero_si128();
+        int hits;
+
+        for (int i = 0; i < 4; i++)
+            any = _mm_or_si128(
+                any, _mm_and_si128(
+                         _mm_cmpeq_epi8(a, _mm_set1_epi8(pairs->c[i][0])),
+                         _mm_cmpeq_epi8(b, _mm_set1_epi8(pairs->c[i][1]))));
+        hits = _mm_movemask_epi8(any);
+        if (hits) {
+            p += __builtin_ctz((unsigned)hits);
+            return p + 1 < end ? p : NULL;
+        }
+    }
+#else
+    for (; p + 1 < end; p++)
+        for (int i = 0; i < 4; i++)
+            if (p[0] == pairs->c[i][0] && p[1] == pairs->c[i][1])
+                return p;
+#endif
+    return NULL;
+}
+
+/*
+ * Keep the time in the head of a line, if there is one. Call it with every
+ * line, in order. Loads up to 16 bytes behind the line.
+ */
+void ep_log_note(struct ep_log *log, const struct ep_line *line);
+
+/*
+ * Strip a line into log->line. Of a last line without a line end the last word
+ * is left out: it may have been cut. Valid until the source's next line.
+ */
+void ep_log_open(struct ep_log *log, const struct ep_line *line);
+
+/*
+ * When the opened line was written, see above; mark, in its text, is where
+ * that begins which is read. *own (may be NULL) says whether the line itself
+ * had a time.
+ */
+double ep_log_time(struct ep_log *log, const char *mark, bool *own);
+
+/*
+ * When an interval of dur seconds began that ended at ts. Times in logs are
+ * rounded, mostly to seconds, so up to 1 s before the record before is taken
+ * for the same time as that: the records are then in order.
+ */
+double ep_log_begun(const struct ep_log *log, double ts, double dur);
+
+/* Begin a record, and a gauge (the name is borrowed until it was printed). */
+void ep_log_record(struct ep_log *log, enum ep_type type, double ts,
+                   struct ep_record *r);
+void ep_log_gauge(struct ep_log *log, double ts, const char *name, double value,
+                  const char *unit, struct ep_record *r);
+
+/* Who wrote the opened line, as far as its prefix says: rank, pid, host. rank
+ * is what the text says, or -1. */
+void ep_log_origin(const struct ep_log *log, int64_t rank, struct ep_record *r);
+
+/* ---- what is in a line ------------------------------------------------ */
+
+/* Where the first text is in c, or NULL; c is left alone. */
+const char *ep_log_find(const struct ep_cursor *c, const char *text);
+
+/*
+ * A number times 10^exp10, to the nearest double. False, and nothing passed,
+ * if there is none or it is not finite.
+ */
+bool ep_log_number(struct ep_cursor *c, int exp10, double *out);
+
+/* The same if it is all of s but for blanks. */
+bool ep_log_value(struct ep_span s, int exp10, double *out);
+
+/* "key: value" or "key=value" between bars, without blanks at the ends. */
+struct ep_log_cell {
+    struct ep_span key, value; /* value is empty if there is neither : nor = */
+};
+
+/* The next one; false at the end. */
+bool ep_log_next_cell(struct ep_cursor *c, struct ep_log_cell *cell);
+
+/*
+ * Does key begin with name, in any case, '_' being the same as a blank? Returns
+ * how many bytes that is, or 0.
+ */
+size_t ep_log_key(struct ep_span key, const char *name);
+
+/*
+ * prefix, then a name of theirs in lower case with '_' for all that is neither
+ * letter nor digit, then suffix: in log->name. NULL if it is empty or too long.
+ */
+const char *ep_log_name(struct ep_log *log, const char *prefix,
+                        struct ep_span name, const char *suffix);
+
+/* ---- "time (ms) | fwd: 3859.30 | bwd: 11267.97" ----------------------- */
+
+struct ep_log_times {
+    struct ep_cursor rest;
+    const char *prefix; /* of the gauges' names */
+    int64_t rank;       /* "[Rank 0]" in front of it, or -1 */
+    double ts;
+};
+
+/* Does the opened line have it? */
+bool ep_log_times(struct ep_log *log, struct ep_log_times *t);
+
+/* The next gauge, in seconds; false at the end. */
+bool ep_log_next_time(struct ep_log *log, struct ep_log_times *t,
+                      struct ep_record *r);
+
+#endif
