@@ -22,13 +22,17 @@ static struct {
     struct ep_filter_options io;
     const char *types, *where, *since, *until;
     bool formats, stats;
-} opt = {.io = {.format = -1}};
+} opt = {.io = {.format = -1, .lateness = 5}};
 
 static const struct ep_opt options[] = {
     EP_FILTER_OPTIONS(opt.io, "say on stderr what was read",
                       "status 1 if no record came out"),
+    {0, "follow", EP_OPT_FLAG, &opt.io.follow, NULL,
+     "go on when files grow, are replaced, appear", 0, 0},
     {0, "formats", EP_OPT_FLAG, &opt.formats, NULL,
      "list the formats that are read", 0, 0},
+    {0, "lateness", EP_OPT_DURATION, &opt.io.lateness, "TIME",
+     "follow: how long a silent input holds up [5s]", 0, 86400},
     {0, "no-merge", EP_OPT_FLAG, &opt.io.no_merge, NULL,
      "one input after the other, not by time", 0, 0},
     {0, "since", EP_OPT_STRING, &opt.since, "TIME", "only from TIME on", 0, 0},
@@ -172,6 +176,9 @@ int main(int argc, char **argv)
     if (ep_stream_passed_over(run.io.in) && opt.io.verbose)
         ep_cli_warn("%llu files in folders are of no known format",
                     (unsigned long long)ep_stream_passed_over(run.io.in));
+    if (ep_stream_late(run.io.in) && !opt.io.quiet)
+        ep_cli_warn("%llu records came late: after others with a later ts",
+                    (unsigned long long)ep_stream_late(run.io.in));
     if (run.left && !opt.io.quiet)
         ep_cli_warn(
             "%llu records of types that this version does not know "

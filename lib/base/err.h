@@ -30,6 +30,7 @@ enum ep_err {
     EP_EMISSING = -7, /* built without, or not found at run time      */
     EP_EUSAGE = -8,   /* a command line that cannot be carried out    */
     EP_ETIMEOUT = -9, /* a deadline passed                            */
+    EP_EAGAIN = -10,  /* nothing is there yet: ask again later        */
 };
 
 struct ep_error {

@@ -30,7 +30,10 @@ static atomic_int threads; /* how many do */
 
 struct ep_input {
     char *name;
+    char *path; /* NULL for standard input */
     int fd;
+    bool follow;
+    char last;    /* the last byte that was read */
     bool sniffed; /* the first bytes were looked at */
     bool ended;   /* read(2) said 0 */
     bool failed;  /* an error was reported or is in late */
@@ -69,6 +72,7 @@ struct ep_input *ep_input_open(const char *path, struct ep_error *err)
     }
     in = ep_calloc(1, sizeof *in);
     in->name = ep_strdup(is_stdin ? "stdin" : shown);
+    in->path = is_stdin ? NULL : ep_strdup(path);
     in->fd = fd;
     in->raw = ep_calloc(1, RAW_BYTES);
     return in;
@@ -87,6 +91,7 @@ void ep_input_close(struct ep_input *in)
     free(in->raw);
     free(in->head);
     free(in->name);
+    free(in->path);
     free(in);
 }
 
@@ -113,10 +118,74 @@ void ep_input_on_wait(struct ep_input *in, void (*fn)(void *ctx), void *ctx)
     in->on_wait_ctx = ctx;
 }
 
+void ep_input_follow(struct ep_input *in)
+{
+    in->follow = true;
+}
+
+/*
+ * At the end of a regular file: has it been replaced, or cut? Then go on in
+ * the new one, or from the beginning, and return true.
+ */
+static bool turn_over(struct ep_input *in, const struct stat *old)
+{
+    struct stat st;
+    int fd;
+
+    if ((uint64_t)old->st_size < in->bytes) {
+        in->bytes = 0;
+        return lseek(in->fd, 0, SEEK_SET) == 0;
+    }
+    if (!in->path || stat(in->path, &st) != 0 || !S_ISREG(st.st_mode) ||
+        (st.st_ino == old->st_ino && st.st_dev == old->st_dev))
+        return false;
+    fd = open(in->path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    (void)close(in->fd);
+    in->fd = fd;
+    in->bytes = 0;
+    return true;
+}
+
+/* As read_some below, but never waits: EP_EAGAIN. */
+static ssize_t read_followed(struct ep_input *in, void *dst, size_t cap,
+                             struct ep_error *err)
+{
+    struct pollfd p = {.fd = in->fd, .events = POLLIN};
+    struct stat st;
+    bool regular = fstat(in->fd, &st) == 0 && S_ISREG(st.st_mode);
+    ssize_t n;
+
+    if (!regular && poll(&p, 1, 0) == 0)
+        return EP_EAGAIN;
+    n = read(in->fd, dst, cap);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return EP_EAGAIN;
+    if (n < 0) {
+        in->failed = true;
+        return ep_error_sys(err, errno, "cannot read %s", in->name);
+    }
+    in->bytes += (uint64_t)n;
+    if (n > 0) {
+        in->last = ((char *)dst)[n - 1];
+    } else if (!regular) {
+        in->ended = true;
+    } else if (turn_over(in, &st) && in->last && in->last != '\n') {
+        *(char *)dst = in->last = '\n';
+        return 1;
+    } else {
+        return EP_EAGAIN;
+    }
+    return n;
+}
+
 /* read(2), whole of EINTR, with the hook called before it would block. */
 static ssize_t read_some(struct ep_input *in, void *dst, size_t cap,
                          struct ep_error *err)
 {
+    if (in->follow)
+        return read_followed(in, dst, cap, err);
     if (in->on_wait) {
         struct pollfd p = {.fd = in->fd, .events = POLLIN};
 

@@ -46,6 +46,15 @@ ssize_t ep_input_peek(struct ep_input *in, const char **head,
                       struct ep_error *err) EP_MUST_USE;
 
 /*
+ * From now on never wait: a read returns EP_EAGAIN (no message) where it would
+ * have to, and at the end of a regular file that is not compressed, which may
+ * grow. When such a file is replaced under its name (as logrotate does), reading
+ * goes on in the new one, behind a '\n' if the old one ended without; when it
+ * gets shorter, from its beginning. Call it before the first read.
+ */
+void ep_input_follow(struct ep_input *in);
+
+/*
  * Call fn(ctx) whenever a read is about to wait for data that are not there
  * yet. Programs flush their output then: a pipeline is as prompt as its
  * input and as fast as its buffers.

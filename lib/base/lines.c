@@ -54,8 +54,9 @@ bool ep_lines_progress(const struct ep_lines *l, uint64_t *done,
     return ep_input_progress(l->in, done, total);
 }
 
-/* Read more behind buf[len]; sets ended or late at the end of the input. */
-static void fill(struct ep_lines *l)
+/* Read more behind buf[len]; sets ended or late at the end of the input.
+   Returns 0, or EP_EAGAIN. */
+static int fill(struct ep_lines *l)
 {
     ssize_t n;
 
@@ -70,10 +71,13 @@ static void fill(struct ep_lines *l)
         l->buf = ep_realloc(l->buf, l->cap + EP_LINE_PAD, 1);
     }
     n = ep_input_read(l->in, l->buf + l->len, l->cap - l->len, &l->late);
+    if (n == EP_EAGAIN)
+        return EP_EAGAIN;
     if (n > 0)
         l->len += (size_t)n;
     else
         l->ended = true;
+    return 0;
 }
 
 /* Deliver buf[at..end), and pass over skip bytes of line end. */
@@ -141,6 +145,7 @@ int ep_lines_next(struct ep_lines *l, struct ep_line *line,
                 *err = l->late;
             return l->late.code;
         }
-        fill(l);
+        if (fill(l) < 0)
+            return EP_EAGAIN;
     }
 }

@@ -36,6 +36,7 @@ void ep_lines_free(struct ep_lines *l); /* closes the input; NULL is allowed */
  * The next line. Returns 1, 0 at the end of the input, or
  *   EP_ELIMIT   a line longer than EP_LINE_MAX was passed over; line->number
  *               and offset are its own; the next call goes on behind it
+ *   EP_EAGAIN   of an input that is followed: no whole line is there yet
  *   other       as ep_input_read: final, after every byte before the damage
  *               was delivered (the last piece as an unterminated line)
  * Memory: one buffer of 256 KiB that grows to hold the longest line met.

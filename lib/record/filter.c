@@ -9,6 +9,7 @@
 #include "record/import.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -74,12 +75,34 @@ static bool is_out_of_sight(FILE *out)
            !S_ISSOCK(st.st_mode) && !isatty(fileno(out));
 }
 
+static volatile sig_atomic_t stop;
+
+static void on_signal(int number)
+{
+    (void)number;
+    stop = 1;
+}
+
+/* A stream that is followed ends by a signal, and all is written then; a
+   second one ends the program at once. */
+static void catch_signals(void)
+{
+    struct sigaction act = {.sa_flags = (int)SA_RESETHAND};
+
+    act.sa_handler = on_signal;
+    (void)sigaction(SIGINT, &act, NULL);
+    (void)sigaction(SIGTERM, &act, NULL);
+}
+
 int ep_filter_open(struct ep_filter *f, const struct ep_filter_options *opt,
                    const char *const *paths, int n, struct ep_error *err)
 {
     struct ep_stream_config how = {.strict = opt->strict,
                                    .no_merge = opt->no_merge,
                                    .world = opt->world,
+                                   .follow = opt->follow,
+                                   .lateness = opt->lateness,
+                                   .stop = &stop,
                                    .complain = complain,
                                    .on_wait = flush,
                                    .ctx = f};
@@ -103,6 +126,8 @@ int ep_filter_open(struct ep_filter *f, const struct ep_filter_options *opt,
     if (!opt->quiet && isatty(STDERR_FILENO) && is_out_of_sight(f->out))
         f->due = f->begun + EVERY;
     ep_cli_before_message(wipe, f);
+    if (opt->follow)
+        catch_signals();
     f->in = ep_stream_open(paths, n, &how);
     return 0;
 }

@@ -25,6 +25,8 @@ struct ep_filter_options {
     const char *from; /* name of a format; NULL: by content */
     bool no_merge;    /* for programs that offer it; likewise: */
     int64_t world;    /* ranks of the job; 0: unknown */
+    bool follow;      /* until SIGINT or SIGTERM, see struct ep_stream_config */
+    double lateness;
     bool quiet, verbose, strict, exit_code;
     int64_t max_bad;
 };

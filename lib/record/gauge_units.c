@@ -249,10 +249,11 @@ static enum unit unit_of_field(struct ep_span name)
 
     if (name.len > sizeof upper)
         return PLAIN;
-    for (size_t i = 0; i < name.len; i++)
-        upper[i] = name.ptr[i] >= 'a' && name.ptr[i] <= 'z'
-                       ? (char)(name.ptr[i] - ('a' - 'A'))
-                       : name.ptr[i];
+    for (size_t i = 0; i < name.len; i++) {
+        upper[i] = name.ptr[i];
+        if (upper[i] >= 'a' && upper[i] <= 'z')
+            upper[i] = (char)(upper[i] - ('a' - 'A'));
+    }
     name.ptr = upper;
     if (cut_start(&name, "DCGM_FI_PROF_"))
         return ends_with(name, "_BYTES") ? BS : PLAIN;

@@ -12,13 +12,11 @@
 #include <sys/stat.h>
 
 const struct ep_importer *const ep_importers[] = {
-    &ep_import_inspector,
-    &ep_import_ras,
-    &ep_import_nccl_debug,
-    &ep_import_timeline,
-    &ep_import_kineto,
-    &ep_import_records,
-    NULL,
+    &ep_import_inspector,  &ep_import_ras,
+    &ep_import_nccl_debug, &ep_import_timeline,
+    &ep_import_kineto,     &ep_import_megatron,
+    &ep_import_deepspeed,  &ep_import_nvrx,
+    &ep_import_records,    NULL,
 };
 
 const struct ep_importer *ep_importer_find(const char *name)
@@ -56,7 +54,8 @@ static double time_of(const char *path)
     return ep_clock_now(&ep_clock_wall);
 }
 
-static int choose(struct ep_source *s, const char *path, struct ep_error *err)
+/* Choose the importer by the first bytes. EP_EAGAIN if they are not there. */
+static int choose(struct ep_source *s, struct ep_error *err)
 {
     const char *head;
     ssize_t n = ep_input_peek(s->input, &head, err);
@@ -64,7 +63,7 @@ static int choose(struct ep_source *s, const char *path, struct ep_error *err)
     if (n < 0)
         return (int)n;
     if (n > 0)
-        s->importer = ep_importer_guess(head, (size_t)n, path);
+        s->importer = ep_importer_guess(head, (size_t)n, s->name);
     s->over = n == 0;
     if (n > 0 && !s->importer)
         return ep_error_set(err, EP_EFORMAT,
@@ -74,27 +73,52 @@ static int choose(struct ep_source *s, const char *path, struct ep_error *err)
     return 0;
 }
 
+static void begin(struct ep_source *s)
+{
+    if (s->importer && s->importer->begin)
+        s->self = s->importer->begin(s);
+}
+
+/* The input of *s is open and set up: choose, and begin. */
+static int set_up(struct ep_source *s, const char *path, struct ep_error *err)
+{
+    int rc = 0;
+
+    s->name = ep_input_name(s->input);
+    s->mtime = time_of(path);
+    if (!s->importer)
+        rc = choose(s, err);
+    if (rc == EP_EAGAIN)
+        return 0;
+    if (rc < 0)
+        ep_source_close(s);
+    else
+        begin(s);
+    return rc;
+}
+
 int ep_source_open(struct ep_source *s, const char *path,
                    const struct ep_importer *from, void (*on_wait)(void *ctx),
                    void *on_wait_ctx, struct ep_error *err)
 {
-    int rc = 0;
-
-    *s = (struct ep_source){.importer = from};
-    s->input = ep_input_open(path, err);
+    *s =
+        (struct ep_source){.importer = from, .input = ep_input_open(path, err)};
     if (!s->input)
         return err ? err->code : EP_ESYS;
     if (on_wait)
         ep_input_on_wait(s->input, on_wait, on_wait_ctx);
-    s->name = ep_input_name(s->input);
-    s->mtime = time_of(path);
-    if (!from)
-        rc = choose(s, path, err);
-    if (rc < 0)
-        ep_source_close(s);
-    else if (s->importer && s->importer->begin)
-        s->self = s->importer->begin(s);
-    return rc;
+    return set_up(s, path, err);
+}
+
+int ep_source_follow(struct ep_source *s, const char *path,
+                     const struct ep_importer *from, struct ep_error *err)
+{
+    *s =
+        (struct ep_source){.importer = from, .input = ep_input_open(path, err)};
+    if (!s->input)
+        return err ? err->code : EP_ESYS;
+    ep_input_follow(s->input);
+    return set_up(s, path, err);
 }
 
 void ep_source_close(struct ep_source *s)
@@ -111,8 +135,17 @@ void ep_source_close(struct ep_source *s)
 int ep_source_next(struct ep_source *s, struct ep_record *r,
                    struct ep_error *err)
 {
-    if (s->over || !s->importer)
+    if (s->over)
         return 0;
+    if (!s->importer) {
+        int rc = choose(s, err);
+
+        if (rc < 0 || s->over) {
+            s->over = rc != EP_EAGAIN;
+            return rc;
+        }
+        begin(s);
+    }
     return s->importer->next(s->self, s, r, err);
 }
 
@@ -125,7 +158,7 @@ int ep_source_line(struct ep_source *s, struct ep_error *err)
         s->input = NULL;
     }
     rc = ep_lines_next(s->lines, &s->line, err);
-    s->over = rc == 0 || (rc < 0 && rc != EP_ELIMIT);
+    s->over = rc == 0 || (rc < 0 && rc != EP_ELIMIT && rc != EP_EAGAIN);
     return rc;
 }
 
@@ -134,7 +167,7 @@ long ep_source_read(struct ep_source *s, void *dst, size_t cap,
 {
     ssize_t n = ep_input_read(s->input, dst, cap, err);
 
-    s->over = n <= 0;
+    s->over = n <= 0 && n != EP_EAGAIN;
     return (long)n;
 }
 

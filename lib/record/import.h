@@ -56,6 +56,7 @@ struct ep_importer {
      * line or from self until the next call. Returns 1; 0 at the end of the
      * input; or an error, whose message is the bare reason:
      *   s->over      the input itself failed: final, as ep_input_read
+     *   EP_EAGAIN    from ep_source_line, to be handed on: nothing is there yet
      *   otherwise    one line or element is bad (s->line, or s->offset if the
      *                format has no lines, says where); the next call goes on
      *                behind it
@@ -88,6 +89,15 @@ const struct ep_importer *ep_importer_guess(const char *head, size_t len,
 int ep_source_open(struct ep_source *s, const char *path,
                    const struct ep_importer *from, void (*on_wait)(void *ctx),
                    void *on_wait_ctx, struct ep_error *err) EP_MUST_USE;
+
+/*
+ * As above, but never waits (ep_input_follow): ep_source_next returns
+ * EP_EAGAIN when nothing is there yet, and chooses the importer once the first
+ * bytes are.
+ */
+int ep_source_follow(struct ep_source *s, const char *path,
+                     const struct ep_importer *from,
+                     struct ep_error *err) EP_MUST_USE;
 void ep_source_close(struct ep_source *s); /* all-zero allowed */
 
 /* The importer's next(), see there. */

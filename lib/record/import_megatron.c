@@ -9,7 +9,7 @@
  *     [2024-09-16 22:59:19][INFO][training_log:661] -  iteration= 1/ 317892 |
  *         consumed_samples= 768 | elapsed_time_per_iteration_ms=29570.0 | ...
  *     (min, max) time across ranks (ms):
- *         forward-backward ...............................: (26094.39, 26095.09)
+ *         forward-backward ........................: (26094.39, 26095.09)
  *      0: INFO:megatron.core.utils:[2024-03-14 23:07:56] | MnRtt/Rnk:
  *         3453.08ms/8 | MxRtt/Rnk: 3468.20ms/0 | MnPwr/Rnk: 601796W/8 | ...
  *      validation loss at iteration 100 | lm loss value: 2.34E+00 | ...
@@ -33,54 +33,32 @@
 #include "base/mem.h"
 #include "record/importers.h"
 #include "record/log_text.h"
+#include "record/megatron_timers.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define HEADER "across ranks (ms):"
-
-/* Lines of others in a list of timers, one after the other, at most. */
-#define FOREIGN_MAX 8
-
-#define LEAD_MAX 64
 
 /* What the rest of the line holds. */
 enum doing {
     NOTHING,
     STEP,
     LOSS,
-    TIMES,     /* "time (ms) |" */
-    TIMER_MIN, /* one timer of "(min, max)" */
-    TIMER_MAX,
-    TIMER_RANK,
+    TIMES,    /* "time (ms) |" */
+    TIMER,    /* of a list */
     EXTREMES, /* "MnRtt/Rnk: ..." */
     RANKING,  /* "^^^^ Bottom ..." */
-};
-
-enum option { MAX, MINMAX, ALL };
-
-/* A list of timers, which goes over many lines. */
-struct timers {
-    int left; /* lines to look at; 0: there is no list */
-    enum option option;
-    struct ep_strip header;              /* where the list is from */
-    char lead[LEAD_MAX], name[LEAD_MAX]; /* name: of the timer, for ALL */
-    size_t lead_len, name_len;
 };
 
 struct megatron {
     struct ep_log log;
     enum doing doing;
-    struct timers timers;
+    struct ep_megatron_timers timers;
     struct ep_cursor rest;
     struct ep_log_times times;
     double ts, dur, loss; /* dur and loss may be NaN */
     int64_t step, tokens, consumed;
     const char *split;
-    struct ep_span timer; /* its name */
-    int64_t rank;
-    double low, high;
 };
 
 /* ==== Iterations ==== */
@@ -100,12 +78,11 @@ static const char *take_iteration(struct ep_cursor *c, int64_t *step)
         if (!ep_cursor_uint(&at, step))
             continue;
         ep_cursor_blanks(&at);
-        if (at.p < at.end && (*at.p == '/' || *at.p == '|') &&
-            ep_cursor_find(&at, "|")) {
+        if (at.p < at.end && (*at.p == '/' || *at.p == '|')) {
             const char *begin = c->p - strlen("iteration");
 
             *c = at;
-            return begin;
+            return ep_cursor_find(c, "|") ? begin : NULL;
         }
     }
 }
@@ -129,7 +106,7 @@ static bool is_milliseconds(struct ep_span key, size_t from)
 /* "lm loss", or another loss if there was none: 2, 1; else 0. */
 static int is_loss(struct ep_span key)
 {
-    if (ep_log_key(key, "lm loss") == key.len)
+    if (key.len && ep_log_key(key, "lm loss") == key.len)
         return 2;
     return key.len >= 4 && memcmp(key.ptr + key.len - 4, "loss", 4) == 0;
 }
@@ -150,6 +127,8 @@ static bool begin_iteration(struct megatron *self, struct ep_cursor c)
         size_t n = ep_log_key(cell.key, "elapsed time per iteration");
         int how = is_loss(cell.key);
 
+        if (how == 1 && !self->log.whole)
+            how = 0; /* the right one may have been cut */
         if (n && is_milliseconds(cell.key, n))
             (void)ep_log_value(cell.value, -3, &self->dur);
         else if (ep_log_key(cell.key, "consumed tokens"))
@@ -227,143 +206,6 @@ static bool begin_validation(struct megatron *self, struct ep_cursor c)
         return true;
     }
     return false;
-}
-
-/* ==== Timers ==== */
-
-/* "max time across ranks (ms):" and the like. What is behind it may be the
- * first timer, if somebody joined the lines. */
-static bool begin_timers(struct megatron *self, struct ep_cursor c)
-{
-    struct timers *t = &self->timers;
-    const char *begin = c.p, *mark = ep_log_find(&c, HEADER);
-    struct ep_cursor before = {begin, mark}, at;
-    size_t n;
-
-    if (!mark)
-        return false;
-    at = before;
-    t->option = ep_cursor_find(&at, "(min, max) time ") ? MINMAX
-                : ep_cursor_find(&at, "max time ")      ? MAX
-                                                        : ALL;
-    if (t->option == ALL && !ep_cursor_find(&at, "times "))
-        return false;
-    if (at.p != mark)
-        return false;
-    before.end -= t->option == MINMAX ? 16 : t->option == MAX ? 9 : 6;
-    n = (size_t)(before.end - begin);
-    if (n < 3 || n > LEAD_MAX || memcmp(before.end - 2, ": ", 2) != 0)
-        n = 0;
-    memcpy(t->lead, begin, n); /* "worker-0: " is in front of all */
-    t->lead_len = n;
-    t->name_len = 0;
-    t->header = self->log.line;
-    t->left = FOREIGN_MAX;
-    (void)ep_log_time(&self->log, mark, NULL);
-    return true;
-}
-
-/* "forward-backward ......: " or "forward-backward:"; *c goes behind it. */
-static bool take_timer_name(struct ep_cursor *c, struct ep_span *name)
-{
-    const char *begin, *end;
-
-    ep_cursor_blanks(c);
-    *name = ep_cursor_word(c);
-    if (name->len > 1 && name->ptr[name->len - 1] == ':') {
-        name->len--;
-        return true;
-    }
-    begin = c->p;
-    ep_cursor_blanks(c);
-    while (c->p < c->end && *c->p == '.')
-        c->p++;
-    end = c->p;
-    return name->len && end > begin && ep_cursor_lit(c, ":");
-}
-
-static bool at_end(struct ep_cursor *c)
-{
-    ep_cursor_blanks(c);
-    return c->p == c->end;
-}
-
-/* "     rank  0: 12.34", or "  name:" which such lines follow. */
-static bool take_ranked_timer(struct megatron *self, struct ep_cursor c)
-{
-    struct timers *t = &self->timers;
-    struct ep_cursor at = c;
-    struct ep_span name;
-
-    ep_cursor_blanks(&at);
-    if (at.p > c.p && ep_cursor_lit(&at, "rank")) {
-        ep_cursor_blanks(&at);
-        if (t->name_len && ep_cursor_uint(&at, &self->rank) &&
-            ep_cursor_lit(&at, ": ") && ep_log_number(&at, -3, &self->high) &&
-            at_end(&at)) {
-            self->timer = (struct ep_span){t->name, t->name_len};
-            self->doing = TIMER_RANK;
-            return true;
-        }
-    }
-    at = c;
-    ep_cursor_blanks(&at);
-    if (at.p == c.p || !take_timer_name(&at, &name) || !at_end(&at) ||
-        name.len > sizeof t->name)
-        return false;
-    memcpy(t->name, name.ptr, name.len);
-    t->name_len = name.len;
-    return true;
-}
-
-/* A line of the list of timers? */
-static bool take_timer(struct megatron *self, struct ep_cursor c)
-{
-    struct timers *t = &self->timers;
-    const struct ep_strip *a = &t->header, *b = &self->log.line;
-
-    if (a->rank != b->rank || a->local_rank != b->local_rank ||
-        a->task != b->task || a->pid != b->pid)
-        return false;
-    if ((size_t)(c.end - c.p) < t->lead_len ||
-        memcmp(c.p, t->lead, t->lead_len) != 0)
-        return false;
-    c.p += t->lead_len;
-    if (t->option == ALL)
-        return take_ranked_timer(self, c);
-    if (!take_timer_name(&c, &self->timer))
-        return false;
-    ep_cursor_blanks(&c);
-    self->doing = TIMER_MAX;
-    if (t->option == MINMAX) {
-        self->doing = TIMER_MIN;
-        if (!ep_cursor_lit(&c, "(") || !ep_log_number(&c, -3, &self->low) ||
-            !ep_cursor_lit(&c, ", "))
-            self->doing = NOTHING;
-    }
-    if (!ep_log_number(&c, -3, &self->high) ||
-        (t->option == MINMAX && !ep_cursor_lit(&c, ")")) || !at_end(&c))
-        self->doing = NOTHING;
-    return self->doing != NOTHING;
-}
-
-static bool next_timer(struct megatron *self, struct ep_record *r)
-{
-    enum doing what = self->doing;
-    double ts = ep_log_time(&self->log, self->log.line.text.ptr, NULL);
-    const char *name = ep_log_name(&self->log, "megatron_timer_", self->timer,
-                                   what == TIMER_MIN   ? "_min"
-                                   : what == TIMER_MAX ? "_max"
-                                                       : "");
-
-    self->doing = what == TIMER_MIN ? TIMER_MAX : NOTHING;
-    if (!name)
-        return false;
-    ep_log_gauge(&self->log, ts, name,
-                 what == TIMER_MIN ? self->low : self->high, "s", r);
-    if (what == TIMER_RANK)
-        ep_record_set_int(r, EP_K_RANK, self->rank);
-    return true;
 }
 
 /* ==== Stragglers ==== */
@@ -480,26 +322,23 @@ static bool begin_times(struct megatron *self)
 static void begin_line(struct megatron *self)
 {
     struct ep_span text = self->log.line.text;
-    struct ep_cursor c = {text.ptr, text.ptr + text.len}, at = c;
+    struct ep_cursor c = {text.ptr, text.ptr + text.len};
 
-    if (self->timers.left) {
-        if (take_timer(self, c)) {
-            self->timers.left = FOREIGN_MAX;
-            return;
-        }
-        self->timers.left--;
-    }
-    if (begin_timers(self, c)) {
-        (void)ep_cursor_find(&at, HEADER);
-        if (self->timers.option != ALL) {
-            self->timers.lead_len = at_end(&at) ? self->timers.lead_len : 0;
-            (void)take_timer(self, at);
-        }
-        return;
-    }
-    (void)(begin_times(self) || begin_extremes(self, c) ||
-           begin_ranking(self, c) || begin_validation(self, c) ||
-           begin_iteration(self, c));
+    if (begin_iteration(self, c))
+        self->timers.left = 0;
+    else if (ep_megatron_timers_line(&self->timers, &self->log))
+        self->doing = TIMER;
+    else
+        (void)(begin_times(self) || begin_extremes(self, c) ||
+               begin_ranking(self, c) || begin_validation(self, c));
+}
+
+/* Is there more in the line? */
+static bool go_on(struct megatron *self, bool more)
+{
+    if (!more)
+        self->doing = NOTHING;
+    return more;
 }
 
 static bool next_record(struct megatron *self, struct ep_record *r)
@@ -512,14 +351,10 @@ static bool next_record(struct megatron *self, struct ep_record *r)
     case LOSS:
         return next_loss(self, r);
     case TIMES:
-        if (ep_log_next_time(&self->log, &self->times, r))
-            return true;
-        self->doing = NOTHING;
-        return false;
-    case TIMER_MIN:
-    case TIMER_MAX:
-    case TIMER_RANK:
-        return next_timer(self, r);
+        return go_on(self, ep_log_next_time(&self->log, &self->times, r));
+    case TIMER:
+        return go_on(self,
+                     ep_megatron_timers_next(&self->timers, &self->log, r));
     case EXTREMES:
         return next_extreme(self, r);
     case RANKING:
@@ -595,7 +430,7 @@ static int sniff(const char *head, size_t len, const char *name)
         return 0;
     if (ep_log_find(&c, "elapsed time per iteration (ms):") ||
         ep_log_find(&c, "elapsed_time_per_iteration_ms=") ||
-        ep_log_find(&c, "MnRtt/Rnk:") || ep_log_find(&c, HEADER))
+        ep_log_find(&c, "MnRtt/Rnk:") || ep_log_find(&c, "across ranks (ms):"))
         return 75;
     if (ep_log_find(&c, "megatron.core.") || ep_log_find(&c, "^^^^ Bottom ") ||
         ep_log_find(&c, "validation loss at iteration ") ||

@@ -51,6 +51,8 @@ struct prometheus {
     char file_gpu[48]; /* the GPU that the file's name tells; or "" */
     const struct ep_prometheus_label *kept[EP_PROMETHEUS_LABELS];
     int nkept;
+    size_t kept_len; /* of a name with these labels: what they add to it */
+    bool as_written; /* and these labels would be spelt as they are */
 };
 
 /* ==== Labels ==== */
@@ -151,8 +153,11 @@ static enum role role_of(const struct family *f,
 /* Is a before b, as bytes are? */
 static bool before(struct ep_span a, struct ep_span b)
 {
-    int order = memcmp(a.ptr, b.ptr, a.len < b.len ? a.len : b.len);
+    int order;
 
+    if (*a.ptr != *b.ptr) /* no name is empty */
+        return (unsigned char)*a.ptr < (unsigned char)*b.ptr;
+    order = memcmp(a.ptr, b.ptr, a.len < b.len ? a.len : b.len);
     return order ? order < 0 : a.len < b.len;
 }
 
@@ -161,9 +166,13 @@ static void keep(struct prometheus *self, const struct ep_prometheus_label *l)
 {
     int i = self->nkept++;
 
+    self->kept_len += l->name.len + l->value.len + sizeof "=\"\"," - 1;
+    if (l->text != EP_PROMETHEUS_PLAIN || l->quoted)
+        self->as_written = false;
     for (; i > 0 && before(l->name, self->kept[i - 1]->name); i--)
         self->kept[i] = self->kept[i - 1];
     self->kept[i] = l;
+    self->as_written &= i == self->nkept - 1;
 }
 
 /* ==== Names and places ==== */
@@ -273,9 +282,12 @@ static void take_labels(struct prometheus *self, size_t len,
 {
     const struct ep_prometheus_line *line = &self->line;
     const struct ep_prometheus_label *said[ROLES] = {NULL};
+    struct ep_span name;
     char *end;
 
     self->nkept = 0;
+    self->kept_len = 0;
+    self->as_written = !line->quoted;
     for (int i = 0; i < line->nlabels; i++) {
         const struct ep_prometheus_label *l = &line->labels[i];
         enum role role = role_of(&self->family, l);
@@ -291,9 +303,15 @@ static void take_labels(struct prometheus *self, size_t len,
         keep(self, said[DEVICE]);
     if (3 * len + 256 > self->text_cap)
         self->text = ep_grow(self->text, &self->text_cap, 3 * len + 256, 1);
-    end = put_name(self, self->text);
-    ep_record_set_span(
-        r, EP_K_NAME, (struct ep_span){self->text, (size_t)(end - self->text)});
+    end = self->text;
+    name = self->nkept ? line->series : line->name;
+    /* nothing left out: no blank, no label, no comma behind the last one */
+    if (self->nkept && (!self->as_written ||
+                        name.len != line->name.len + self->kept_len + 1)) {
+        end = put_name(self, end);
+        name = (struct ep_span){self->text, (size_t)(end - self->text)};
+    }
+    ep_record_set_span(r, EP_K_NAME, name);
     set_where(self, said, end, r);
 }
 
@@ -392,7 +410,8 @@ static int take_line(struct prometheus *self, const struct ep_source *s,
                             "the last line was cut, it has no line end");
     if (memchr(in->ptr, '\0', in->len))
         return ep_error_set(err, EP_EFORMAT, "NUL in a sample");
-    rc = ep_prometheus_scan(in->ptr, in->len, &self->line, err);
+    name = (struct ep_span){self->family.name.ptr, self->family.name.len};
+    rc = ep_prometheus_scan(in->ptr, in->len, name, &self->line, err);
     if (rc < 0)
         return rc;
     name = self->line.name;
@@ -486,6 +505,28 @@ static void end(void *ctx)
 
 /* ==== Recognising ==== */
 
+static bool is_name_byte(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+           c == ':' || (c >= '0' && c <= '9');
+}
+
+/* name{label=" at the start of a line, which may be cut behind that. */
+static bool begins_series(struct ep_span line)
+{
+    struct ep_cursor c = {line.ptr, line.ptr + line.len};
+    const char *name = c.p, *label;
+
+    while (c.p < c.end && is_name_byte(*c.p))
+        c.p++;
+    if (c.p == name || !ep_cursor_lit(&c, "{"))
+        return false;
+    label = c.p;
+    while (c.p < c.end && is_name_byte(*c.p))
+        c.p++;
+    return c.p > label && ep_cursor_lit(&c, "=\"");
+}
+
 /* How sure is it of one line, which may be cut? -1: ask the next one. */
 static int sure_of(const char *p, size_t len, bool whole)
 {
@@ -499,9 +540,10 @@ static int sure_of(const char *p, size_t len, bool whole)
     if (!line.len || *line.ptr == '#')
         return -1;
     c = (struct ep_cursor){line.ptr, line.ptr + line.len};
-    if (ep_prometheus_scan(line.ptr, line.len, &parts, NULL) < 0)
+    if (ep_prometheus_scan(line.ptr, line.len, (struct ep_span){NULL, 0},
+                           &parts, NULL) < 0)
         /* in the middle of its labels it is no other format either */
-        return !whole && parts.name.len && parts.nlabels ? 75 : 0;
+        return !whole && begins_series(line) ? 75 : 0;
     if (!ep_gauge_number(parts.value, &ep_gauge_plain, &v) &&
         !ep_gauge_is_dcgm(parts.name))
         return 0;

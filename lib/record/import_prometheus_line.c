@@ -13,13 +13,19 @@
 /* What a byte may be: in a name, first in a name, in a label's name. */
 enum { IN_NAME = 1, DIGIT = 2, COLON = 4 };
 
-static unsigned char class_of(char c)
+/* Of bytes below 128. */
+static const unsigned char classes[256] = {
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    0, 0, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 4, 0, 0, 0, 0, 0, 0, 1,
+    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+    1, 1, 1, 0, 0, 0, 0, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0,
+};
+
+static int class_of(char c)
 {
-    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_')
-        return IN_NAME;
-    if (c >= '0' && c <= '9')
-        return DIGIT;
-    return c == ':' ? COLON : 0;
+    return classes[(unsigned char)c];
 }
 
 static bool is_blank(char c)
@@ -74,7 +80,8 @@ static const char *special(const char *p, const char *end)
 struct scan {
     const char *p, *end;
     bool literal; /* a backslash is one */
-    bool stray;   /* a value has a quote in it that was not escaped */
+    int stray;    /* quotes in values that were not escaped */
+    struct ep_span last;
     struct ep_prometheus_line *out;
     struct ep_error *err;
 };
@@ -144,7 +151,7 @@ static bool end_value(struct scan *s, struct ep_prometheus_label *l,
     enum ep_prometheus_text odd =
         s->literal ? EP_PROMETHEUS_RAW : EP_PROMETHEUS_ESCAPED;
 
-    s->stray |= from != NULL;
+    s->stray += from != NULL;
     l->text = from ? odd : EP_PROMETHEUS_PLAIN;
     for (;;) {
         const char *after;
@@ -161,7 +168,7 @@ static bool end_value(struct scan *s, struct ep_prometheus_label *l,
         if (after < s->end && (*after == ',' || *after == '}'))
             break;
         l->text = odd;
-        s->stray = true;
+        s->stray++;
         q++;
     }
     l->value = (struct ep_span){begin, (size_t)(q - begin)};
@@ -177,14 +184,15 @@ static bool end_value(struct scan *s, struct ep_prometheus_label *l,
 static bool reopen(struct scan *s)
 {
     struct ep_prometheus_line *out = s->out;
-    size_t left = (size_t)(s->end - s->p);
-    const char *quote = memchr(s->p, '"', left);
-    struct ep_prometheus_label *l = &out->labels[out->nlabels - 1];
-    struct ep_prometheus_label before;
-    const char *p = s->p;
-    bool stray = s->stray;
+    struct ep_prometheus_label *l, before;
+    const char *p = s->p, *value = skip_blanks(p, s->end), *quote;
+    int stray = s->stray;
 
-    if (!quote || !out->nlabels || memchr(p, '#', (size_t)(quote - p)))
+    if (!out->nlabels || (value < s->end && class_of(*value) == DIGIT))
+        return false; /* a value: nearly all lines */
+    l = &out->labels[out->nlabels - 1];
+    quote = memchr(p, '"', (size_t)(s->end - p));
+    if (!quote || memchr(p, '#', (size_t)(quote - p)))
         return false;
     before = *l;
     if (end_value(s, l, l->value.ptr + l->value.len + 1))
@@ -256,13 +264,25 @@ static int labels(struct scan *s)
 
 /* ==== Lines ==== */
 
+/* As identifier(), a little faster if it is the name again that was last. */
+static const char *name_end(const char *p, const char *end, struct ep_span last)
+{
+    size_t n = last.len;
+
+    if (n && (size_t)(end - p) > n && memcmp(p, last.ptr, n) == 0 &&
+        !class_of(p[n]))
+        return p + n;
+    return identifier(p, end, COLON);
+}
+
 static int scan(struct scan *s, const char *line)
 {
     struct ep_prometheus_line *out = s->out;
     const char *p = skip_blanks(line, s->end), *from = p;
     bool apart;
 
-    p = identifier(p, s->end, COLON);
+    p = name_end(p, s->end, s->last);
+    out->series = (struct ep_span){from, (size_t)(p - from)};
     out->name = (struct ep_span){from, (size_t)(p - from)};
     out->quoted = false;
     out->nlabels = 0;
@@ -275,8 +295,8 @@ static int scan(struct scan *s, const char *line)
         rc = labels(s);
         if (rc < 0)
             return rc;
-        p = skip_blanks(s->p, s->end);
-        s->p = p;
+        out->series.len = (size_t)(s->p - from);
+        s->p = skip_blanks(s->p, s->end);
         apart = true;
     }
     if (!out->name.len)
@@ -295,18 +315,17 @@ static int scan(struct scan *s, const char *line)
     return 0;
 }
 
-int ep_prometheus_scan(const char *line, size_t len,
+int ep_prometheus_scan(const char *line, size_t len, struct ep_span last,
                        struct ep_prometheus_line *out, struct ep_error *err)
 {
-    struct scan s = {.end = line + len, .out = out, .err = err};
+    struct scan s = {.end = line + len, .last = last, .out = out, .err = err};
     int rc = scan(&s, line);
 
     if ((rc < 0 || s.stray) && memchr(line, '\\', len)) {
         struct scan other = {.end = line + len, .literal = true, .out = out};
 
-        if (scan(&other, line) == 0 && (rc < 0 || !other.stray))
+        if (scan(&other, line) == 0 && (rc < 0 || other.stray < s.stray))
             return 0;
-        s.stray = false;
         rc = scan(&s, line);
     }
     return rc;
@@ -323,7 +342,9 @@ static char next_byte(const struct ep_prometheus_label *l, const char **p,
     if (c != '\\' || l->text != EP_PROMETHEUS_ESCAPED || *p == end)
         return c;
     if (**p == 'n' || **p == '\\' || **p == '"') {
-        c = **p == 'n' ? '\n' : **p;
+        c = **p;
+        if (c == 'n')
+            c = '\n';
         (*p)++;
     }
     return c;
@@ -351,7 +372,9 @@ char *ep_prometheus_encode(const struct ep_prometheus_label *label, char *to)
 
         if (c == '\\' || c == '"' || c == '\n')
             *to++ = '\\';
-        *to++ = c == '\n' ? 'n' : c;
+        if (c == '\n')
+            c = 'n';
+        *to++ = c;
     }
     return to;
 }

@@ -35,21 +35,23 @@ struct ep_prometheus_label {
 
 struct ep_prometheus_line {
     struct ep_span name;
-    bool quoted;          /* the name was */
-    struct ep_span value; /* a word: not empty, no blanks */
-    struct ep_span rest;  /* behind it, without the blanks before */
+    bool quoted;           /* the name was */
+    struct ep_span series; /* name and labels, as they are written */
+    struct ep_span value;  /* a word: not empty, no blanks */
+    struct ep_span rest;   /* behind it, without the blanks before */
     int nlabels;
     struct ep_prometheus_label labels[EP_PROMETHEUS_LABELS + 1];
 };
 
 /*
  * Take a line apart. line has no line end and is no comment; out is borrowed
- * from it. Value and timestamp are words, nothing is known of them.
+ * from it. last is a name that is likely to come (that of the line before), or
+ * empty. Value and timestamp are words, nothing is known of them.
  * Errors: EP_EFORMAT, EP_ETRUNC (it ends within its labels, or without value),
  * EP_ELIMIT (more labels than fit), with the reason.
  * Cost: linear in len, whatever is in it; no allocation.
  */
-int ep_prometheus_scan(const char *line, size_t len,
+int ep_prometheus_scan(const char *line, size_t len, struct ep_span last,
                        struct ep_prometheus_line *out,
                        struct ep_error *err) EP_MUST_USE;
 

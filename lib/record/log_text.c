@@ -146,7 +146,8 @@ void ep_log_open(struct ep_log *log, const struct ep_line *line)
 {
     size_t n = line->len;
 
-    if (!line->terminated)
+    log->whole = line->terminated;
+    if (!log->whole)
         while (n && line->ptr[n - 1] != ' ' && line->ptr[n - 1] != '|')
             n--;
     ep_strip(line->ptr, n, &log->scratch, &log->line);
@@ -221,10 +222,14 @@ static struct ep_span trim(const char *p, const char *end)
 bool ep_log_value(struct ep_span s, int exp10, double *out)
 {
     struct ep_cursor c;
+    double x;
 
     s = trim(s.ptr, s.ptr + s.len);
     c = (struct ep_cursor){s.ptr, s.ptr + s.len};
-    return ep_log_number(&c, exp10, out) && c.p == c.end;
+    if (!ep_log_number(&c, exp10, &x) || c.p != c.end)
+        return false;
+    *out = x;
+    return true;
 }
 
 bool ep_log_next_cell(struct ep_cursor *c, struct ep_log_cell *cell)
@@ -250,8 +255,11 @@ static char lower(char c)
 
 size_t ep_log_key(struct ep_span key, const char *name)
 {
-    size_t n = strlen(name);
+    size_t n;
 
+    if (!key.len || lower(*key.ptr) != *name) /* nearly always */
+        return 0;
+    n = strlen(name);
     if (key.len < n)
         return 0;
     for (size_t i = 0; i < n; i++)
@@ -309,7 +317,7 @@ bool ep_log_times(struct ep_log *log, struct ep_log_times *t)
     (void)ep_cursor_find(&c, "time (ms) |");
     t->rest = c;
     t->rank = rank_before(begin, mark);
-    t->ts = ep_log_time(log, mark, NULL);
+    t->ts = ep_log_time(log, mark, &t->own);
     return true;
 }
 

@@ -36,6 +36,7 @@
 
 struct ep_log {
     struct ep_strip line;  /* the line that was opened last */
+    bool whole;            /* it has a line end */
     struct ep_buf scratch; /* its text may be in here */
     struct ep_strip_zone zone;
     char stamp[40]; /* a time that was seen but not read yet */
@@ -58,9 +59,19 @@ struct ep_log_pairs {
     char c[4][2];
 };
 
+#if defined(__SSE2__)
+/* Where a pair is, given a block and that which begins a byte later. */
+static inline __m128i ep_log_hits(__m128i a, __m128i b, const char pair[2])
+{
+    return _mm_and_si128(_mm_cmpeq_epi8(a, _mm_set1_epi8(pair[0])),
+                         _mm_cmpeq_epi8(b, _mm_set1_epi8(pair[1])));
+}
+#endif
+
 /*
  * The first place in [p, end) where one of the pairs is, or NULL. Loads up to
- * 17 bytes from end on (see EP_LINE_PAD).
+ * 17 bytes from end on (see EP_LINE_PAD). pairs should be a constant that the
+ * compiler sees.
  */
 static inline const char *ep_log_pair(const char *p, const char *end,
                                       const struct ep_log_pairs *pairs)
@@ -69,15 +80,12 @@ static inline const char *ep_log_pair(const char *p, const char *end,
     for (; p < end; p += 16) {
         __m128i a = _mm_loadu_si128((const __m128i *)(const void *)p);
         __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(p + 1));
-        __m128i any = _mm_setzero_si128();
-        int hits;
+        int hits = _mm_movemask_epi8(
+            _mm_or_si128(_mm_or_si128(ep_log_hits(a, b, pairs->c[0]),
+                                      ep_log_hits(a, b, pairs->c[1])),
+                         _mm_or_si128(ep_log_hits(a, b, pairs->c[2]),
+                                      ep_log_hits(a, b, pairs->c[3]))));
 
-        for (int i = 0; i < 4; i++)
-            any = _mm_or_si128(
-                any, _mm_and_si128(
-                         _mm_cmpeq_epi8(a, _mm_set1_epi8(pairs->c[i][0])),
-                         _mm_cmpeq_epi8(b, _mm_set1_epi8(pairs->c[i][1]))));
-        hits = _mm_movemask_epi8(any);
         if (hits) {
             p += __builtin_ctz((unsigned)hits);
             return p + 1 < end ? p : NULL;
@@ -170,6 +178,7 @@ struct ep_log_times {
     const char *prefix; /* of the gauges' names */
     int64_t rank;       /* "[Rank 0]" in front of it, or -1 */
     double ts;
+    bool own; /* as of ep_log_time */
 };
 
 /* Does the opened line have it? */

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if HAVE_PCRE2
+#ifdef HAVE_PCRE2
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -63,6 +63,7 @@ struct ep_patterns {
     size_t n, cap;
     struct ep_literal *sections; /* [nsections] headings, all different */
     size_t nsections, sections_cap;
+    struct ep_literals any; /* one of these is in a line of interest */
     pcre2_match_context *context;
     pcre2_jit_stack *stack;
     pcre2_match_data *data; /* large enough for all of them; NULL at first */
@@ -71,14 +72,18 @@ struct ep_patterns {
 struct ep_patterns *ep_patterns_new(void)
 {
     struct ep_patterns *p = ep_calloc(1, sizeof *p);
+    struct ep_literal escape; /* may be in the middle of another literal */
 
+    ep_literal_set(&escape, "\x1b", 1);
+    ep_literals_add(&p->any, &escape);
+    p->any.tail = false; /* there is nothing behind it to break */
     p->context = pcre2_match_context_create(NULL);
     if (p->context) {
         (void)pcre2_set_match_limit(p->context, MATCH_LIMIT);
         (void)pcre2_set_depth_limit(p->context, DEPTH_LIMIT);
         (void)pcre2_set_heap_limit(p->context, HEAP_LIMIT_KIB);
-        p->stack = pcre2_jit_stack_create((size_t)32 << 10, JIT_STACK_BYTES,
-                                          NULL);
+        p->stack =
+            pcre2_jit_stack_create((size_t)32 << 10, JIT_STACK_BYTES, NULL);
         if (p->stack)
             pcre2_jit_stack_assign(p->context, NULL, p->stack);
     }
@@ -103,6 +108,7 @@ void ep_patterns_free(struct ep_patterns *p)
         free_pattern(&p->v[i]);
     free(p->v);
     free(p->sections);
+    ep_literals_free(&p->any);
     pcre2_match_data_free(p->data);
     pcre2_match_context_free(p->context);
     pcre2_jit_stack_free(p->stack);
@@ -137,10 +143,10 @@ static int compile_regex(struct pattern *pat, const char *regex,
     PCRE2_SIZE where;
     int code;
 
-    pat->code = pcre2_compile(
-        (PCRE2_SPTR)regex, PCRE2_ZERO_TERMINATED,
-        PCRE2_DUPNAMES | PCRE2_NEVER_UTF | PCRE2_NEVER_BACKSLASH_C, &code,
-        &where, NULL);
+    pat->code = pcre2_compile((PCRE2_SPTR)regex, PCRE2_ZERO_TERMINATED,
+                              PCRE2_DUPNAMES | PCRE2_NEVER_UTF |
+                                  PCRE2_NEVER_BACKSLASH_C,
+                              &code, &where, NULL);
     if (!pat->code) {
         if (pcre2_get_error_message(code, why, sizeof why) < 0)
             why[0] = '\0';
@@ -192,9 +198,9 @@ static int take_constant(struct pattern *pat, const struct ep_pattern_set *set,
     c->text = ep_strdup(set->value);
     pat->nconstants++;
     ep_record_begin(&r, pat->type);
-    rc = ep_pattern_value(&r, c->key,
-                          (struct ep_span){c->text, strlen(c->text)}, unit,
-                          &zone, err);
+    rc =
+        ep_pattern_value(&r, c->key, (struct ep_span){c->text, strlen(c->text)},
+                         unit, &zone, err);
     if (rc < 0)
         return rc;
     if (!ep_record_has(&r, c->key))
@@ -253,6 +259,7 @@ static int find_section(struct ep_patterns *p, const char *text)
     p->sections = ep_grow(p->sections, &p->sections_cap, p->nsections + 1,
                           sizeof *p->sections);
     p->sections[p->nsections] = l;
+    ep_literals_add(&p->any, &l);
     return (int)p->nsections++;
 }
 
@@ -279,6 +286,7 @@ int ep_patterns_add(struct ep_patterns *p, const struct ep_pattern_spec *spec,
     char shown[64];
     int rc;
 
+    (void)ep_escape(shown, sizeof shown, spec->name, strlen(spec->name));
     if (p->n == EP_PATTERNS_MAX)
         rc = ep_error_set(err, EP_ELIMIT, "there are %d already",
                           EP_PATTERNS_MAX);
@@ -288,13 +296,14 @@ int ep_patterns_add(struct ep_patterns *p, const struct ep_pattern_spec *spec,
         rc = make_room(p, &pat, err);
     if (rc < 0) {
         free_pattern(&pat);
-        return ep_error_prefix(
-            err, "cannot use pattern '%s'",
-            ep_escape(shown, sizeof shown, spec->name, strlen(spec->name)));
+        (void)ep_error_prefix(err, "cannot use pattern '%s'", shown);
+        return rc;
     }
     if (spec->after)
         pat.section = find_section(p, spec->after);
-    pat.name = ep_strdup(spec->name);
+    else
+        ep_literals_add(&p->any, &pat.literal);
+    pat.name = ep_strdup(shown);
     p->v = ep_grow(p->v, &p->cap, p->n + 1, sizeof *p->v);
     p->v[p->n++] = pat;
     return 0;
@@ -306,17 +315,15 @@ bool ep_pattern_begin(struct ep_pattern_cursor *c, const struct ep_patterns *p,
                       struct ep_span line)
 {
     c->line = line;
-    c->stripped = c->odd = false;
+    c->stripped = false;
+    c->at = 0;
+    if (c->section < 0 && !ep_literals_any(&p->any, line.ptr, line.len))
+        return false;
     for (size_t i = 0; i < p->nsections; i++)
         if (ep_literal_in(&p->sections[i], line.ptr, line.len))
             c->section = (int)i;
-    for (c->at = 0; c->at < p->n; c->at++)
-        if (ep_literal_in(&p->v[c->at].literal, line.ptr, line.len))
-            return true;
-    /* An escape sequence may be in the middle of a literal. */
-    c->odd = p->n && memchr(line.ptr, '\x1b', line.len) != NULL;
-    c->at = 0;
-    return c->odd;
+    c->odd = memchr(line.ptr, '\x1b', line.len) != NULL;
+    return p->n > 0;
 }
 
 /* What a progress bar showed last. */
@@ -416,13 +423,13 @@ static int try_pattern(struct ep_pattern_cursor *c, const struct ep_patterns *p,
     if (rc == PCRE2_ERROR_NOMATCH)
         return 0;
     if (rc < 0)
-        return ep_error_set(
-            err, EP_ELIMIT, "pattern '%s': %s", pat->name,
-            rc == PCRE2_ERROR_MATCHLIMIT || rc == PCRE2_ERROR_DEPTHLIMIT ||
-                    rc == PCRE2_ERROR_HEAPLIMIT ||
-                    rc == PCRE2_ERROR_JIT_STACKLIMIT
-                ? "takes too long with this line"
-                : "cannot be matched");
+        return ep_error_set(err, EP_ELIMIT, "pattern '%s': %s", pat->name,
+                            rc == PCRE2_ERROR_MATCHLIMIT ||
+                                    rc == PCRE2_ERROR_DEPTHLIMIT ||
+                                    rc == PCRE2_ERROR_HEAPLIMIT ||
+                                    rc == PCRE2_ERROR_JIT_STACKLIMIT
+                                ? "takes too long with this line"
+                                : "cannot be matched");
     rc = make_record(c, p, pat, text.ptr, r, err);
     if (rc < 0) {
         (void)ep_error_prefix(err, "pattern '%s'", pat->name);
@@ -440,12 +447,8 @@ int ep_pattern_next(struct ep_pattern_cursor *c, const struct ep_patterns *p,
 
         if (pat->section >= 0 && pat->section != c->section)
             continue;
-        if (!c->odd &&
-            !ep_literal_in(&pat->literal, c->line.ptr, c->line.len)) {
-            if (c->stripped || !memchr(c->line.ptr, '\x1b', c->line.len))
-                continue;
-            c->odd = true;
-        }
+        if (!c->odd && !ep_literal_in(&pat->literal, c->line.ptr, c->line.len))
+            continue;
         rc = try_pattern(c, p, pat, r, err);
         if (rc)
             return rc;

@@ -18,8 +18,7 @@
 
 /* ==== The literal of an expression ==== */
 
-/* How often a byte occurs in logs: a class, 0 is rare. */
-static int commonness(unsigned char c)
+int ep_literal_commonness(unsigned char c)
 {
     if (c == ' ' || c == 'e' || c == '0')
         return 5;
@@ -41,12 +40,13 @@ void ep_literal_set(struct ep_literal *l, const char *text, size_t len)
     l->len = len < EP_LITERAL_MAX ? len : EP_LITERAL_MAX;
     memcpy(l->text, text, l->len);
     for (size_t i = 1; i < l->len; i++) {
-        int here = commonness((unsigned char)text[i]);
+        int here = ep_literal_commonness((unsigned char)text[i]);
 
-        if (here < commonness((unsigned char)text[a])) {
+        if (here < ep_literal_commonness((unsigned char)text[a])) {
             b = a;
             a = i;
-        } else if (b == a || here < commonness((unsigned char)text[b])) {
+        } else if (b == a ||
+                   here < ep_literal_commonness((unsigned char)text[b])) {
             b = i;
         }
     }

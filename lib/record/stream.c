@@ -5,10 +5,10 @@
 #include "record/stream.h"
 
 #include "base/mem.h"
-#include "base/paths.h"
 #include "record/importers.h"
-#include "record/ranks_map.h"
+#include "record/stream_impl.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,30 +18,7 @@
 /* Failed inputs that are described one by one. */
 #define FAILURES_TOLD 3
 
-struct source {
-    struct ep_source in;
-    struct ep_record record; /* the next one to deliver */
-    double ts;               /* its ts; -inf without one */
-    bool ready;
-};
-
-struct ep_stream {
-    struct ep_stream_config config;
-    struct source *sources;
-    int nsources;
-    struct ep_paths paths;
-    struct ep_ranks_map *ranks;
-    uint64_t passed_over; /* files in folders that are of no known format */
-    struct source **heap; /* those that are ready, the next one on top */
-    int nheap;
-    bool delivered; /* the top was, and has to advance before the next */
-    uint64_t bad;
-    uint64_t ended_bytes; /* of inputs that were read to their end */
-    int failed;
-    struct ep_error error; /* what ended a strict stream */
-};
-
-static void complain(struct ep_stream *s, const struct ep_error *err)
+void ep_stream_complain(struct ep_stream *s, const struct ep_error *err)
 {
     if (s->config.complain)
         s->config.complain(s->config.ctx, err);
@@ -56,7 +33,7 @@ static int fail(struct ep_stream *s, const struct ep_error *err)
         return err->code;
     }
     if (s->failed <= FAILURES_TOLD)
-        complain(s, err);
+        ep_stream_complain(s, err);
     return 0;
 }
 
@@ -78,7 +55,7 @@ static int bad_line(struct ep_stream *s, const struct source *src,
         return err->code;
     }
     if (s->bad == 1)
-        complain(s, err);
+        ep_stream_complain(s, err);
     return 0;
 }
 
@@ -91,37 +68,53 @@ static void end_source(struct ep_stream *s, struct source *src)
     ep_source_close(&src->in);
 }
 
-/* The next good record of src into src->record; ready says if there is one. */
-static int advance(struct ep_stream *s, struct source *src)
+/* Reading src ended with rc. As fail(). */
+static int end_reading(struct ep_stream *s, struct source *src, int rc,
+                       const struct ep_error *err)
+{
+    bool no_format = rc == EP_EFORMAT && !src->in.importer;
+
+    end_source(s, src);
+    if (no_format && src->found) {
+        s->passed_over++;
+        return 0;
+    }
+    return rc < 0 ? fail(s, err) : 0;
+}
+
+/* The next good record of src into src->record: is there one? */
+static bool advance(struct ep_stream *s, struct source *src)
 {
     struct ep_error err;
 
-    src->ready = false;
+    src->waiting = false;
     for (;;) {
         int rc = ep_source_next(&src->in, &src->record, &err);
 
+        if (rc == EP_EAGAIN) {
+            src->waiting = true;
+            return false;
+        }
         if (rc == 0 || (rc < 0 && src->in.over)) {
-            end_source(s, src);
-            return rc < 0 ? fail(s, &err) : 0;
+            (void)end_reading(s, src, rc, &err);
+            return false;
         }
         if (rc > 0) {
             ep_ranks_map_take(s->ranks, &src->record);
             src->ts = ep_record_num(&src->record, EP_K_TS);
             if (isnan(src->ts) || s->config.no_merge)
                 src->ts = (double)-INFINITY;
-            src->ready = true;
-            return 0;
+            return true;
         }
-        rc = bad_line(s, src, &err);
-        if (rc < 0)
-            return rc;
+        if (bad_line(s, src, &err) < 0)
+            return false;
     }
 }
 
 /* Does a come out before b? Of equal times the first input's does. */
 static bool before(const struct source *a, const struct source *b)
 {
-    return a->ts < b->ts || (a->ts == b->ts && a < b);
+    return a->ts < b->ts || (a->ts == b->ts && a->order < b->order);
 }
 
 /* The entry at i may be too late for its place: let it sink. */
@@ -139,42 +132,60 @@ static void sink(struct ep_stream *s, int i)
     s->heap[i] = src;
 }
 
-/* The first record of every input. */
-static void fill_heap(struct ep_stream *s)
+void ep_stream_feed(struct ep_stream *s, struct source *src)
 {
-    s->heap = ep_calloc((size_t)s->nsources + 1, sizeof(struct source *));
-    for (int i = 0; i < s->nsources && !s->error.code; i++) {
-        (void)advance(s, &s->sources[i]);
-        if (s->sources[i].ready)
-            s->heap[s->nheap++] = &s->sources[i];
-    }
-    for (int i = s->nheap / 2 - 1; i >= 0; i--)
-        sink(s, i);
+    int i = s->nheap;
+
+    if (!advance(s, src))
+        return;
+    s->heap =
+        ep_grow(s->heap, &s->cap_heap, (size_t)i + 1, sizeof(struct source *));
+    s->nheap++;
+    for (; i > 0 && before(src, s->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        s->heap[i] = s->heap[(i - 1) / 2];
+    s->heap[i] = src;
 }
 
 /* The top was delivered: its input's next record, or another's on top. */
 static void replace_top(struct ep_stream *s)
 {
-    (void)advance(s, s->heap[0]);
-    if (!s->heap[0]->ready)
+    struct source *src = s->heap[0];
+
+    if (!advance(s, src)) {
         s->heap[0] = s->heap[--s->nheap];
+        if (src->waiting)
+            ep_stream_fell_silent(s, src);
+    }
     if (s->nheap)
         sink(s, 0);
 }
 
-static void open_source(struct ep_stream *s, const struct ep_path *path)
+int ep_stream_add(struct ep_stream *s, const struct ep_path *path)
 {
-    struct ep_source *in = &s->sources[s->nsources].in;
+    struct source *src = ep_calloc(1, sizeof *src);
     struct ep_error err;
-    int rc = ep_source_open(in, path->path, s->config.from, s->config.on_wait,
-                            s->config.ctx, &err);
+    int rc = s->config.follow
+                 ? ep_source_follow(&src->in, path->path, s->config.from, &err)
+                 : ep_source_open(&src->in, path->path, s->config.from,
+                                  s->config.on_wait, s->config.ctx, &err);
 
-    if (rc == 0)
-        s->nsources++;
-    else if (rc == EP_EFORMAT && path->found)
+    if (rc == 0) {
+        src->order = s->nsources;
+        src->found = path->found;
+        src->waiting = true;
+        s->sources = ep_grow(s->sources, &s->cap_sources,
+                             (size_t)s->nsources + 1, sizeof(struct source *));
+        s->sources[s->nsources++] = src;
+        return 0;
+    }
+    free(src);
+    if (s->config.follow && rc == EP_ESYS && err.sys_errno == ENOENT)
+        return EP_ESYS;
+    if (rc == EP_EFORMAT && path->found)
         s->passed_over++;
     else
         (void)fail(s, &err);
+    return 0;
 }
 
 /* Many inputs: as many open files as the system lets us have. */
@@ -189,29 +200,39 @@ static void allow_files(size_t n)
     }
 }
 
+/* Everything that was asked for, as it is now. */
+static void open_all(struct ep_stream *s)
+{
+    struct ep_error err;
+
+    for (int i = 0; i < s->ngiven && !s->error.code; i++)
+        if (ep_paths_add(&s->paths, s->given[i], &err) < 0)
+            (void)fail(s, &err);
+    allow_files(s->paths.n);
+    for (size_t i = 0; i < s->paths.n && !s->error.code; i++)
+        (void)ep_stream_add(s, &s->paths.v[i]);
+    for (int i = 0; i < s->nsources && !s->error.code; i++)
+        ep_stream_feed(s, s->sources[i]);
+}
+
 struct ep_stream *ep_stream_open(const char *const *paths, int n,
                                  const struct ep_stream_config *config)
 {
     static const char *const just_stdin[] = {"-"};
     struct ep_stream *s = ep_calloc(1, sizeof *s);
-    struct ep_error err;
 
     s->config = *config;
     s->ranks = ep_ranks_map_new();
     if (config->world)
         ep_ranks_map_world(s->ranks, config->world);
-    if (n == 0) {
-        paths = just_stdin;
-        n = 1;
+    s->given = n ? paths : just_stdin;
+    s->ngiven = n ? n : 1;
+    if (config->follow) {
+        allow_files(SIZE_MAX / 2);
+        ep_stream_scan(s);
+    } else {
+        open_all(s);
     }
-    for (int i = 0; i < n && !s->error.code; i++)
-        if (ep_paths_add(&s->paths, paths[i], &err) < 0)
-            (void)fail(s, &err);
-    allow_files(s->paths.n);
-    s->sources = ep_calloc(s->paths.n + 1, sizeof *s->sources);
-    for (size_t i = 0; i < s->paths.n && !s->error.code; i++)
-        open_source(s, &s->paths.v[i]);
-    fill_heap(s);
     return s;
 }
 
@@ -219,8 +240,12 @@ void ep_stream_close(struct ep_stream *s)
 {
     if (!s)
         return;
-    for (int i = 0; i < s->nsources; i++)
-        end_source(s, &s->sources[i]);
+    for (int i = 0; i < s->nsources; i++) {
+        end_source(s, s->sources[i]);
+        free(s->sources[i]);
+    }
+    ep_intern_free(s->live.known);
+    ep_paths_free(&s->live.absent);
     ep_paths_free(&s->paths);
     ep_ranks_map_free(s->ranks);
     free(s->heap);
@@ -231,9 +256,13 @@ void ep_stream_close(struct ep_stream *s)
 int ep_stream_next(struct ep_stream *s, const struct ep_record **r,
                    const struct ep_line **line, struct ep_error *err)
 {
+    struct source *top;
+
     if (s->delivered && !s->error.code)
         replace_top(s);
     s->delivered = false;
+    if (s->config.follow && !s->error.code)
+        ep_stream_wait(s);
     if (s->error.code) {
         if (err)
             *err = s->error;
@@ -242,12 +271,11 @@ int ep_stream_next(struct ep_stream *s, const struct ep_record **r,
     if (!s->nheap)
         return 0;
     s->delivered = true;
-    (void)ep_ranks_map_resolve(s->ranks, &s->heap[0]->record);
-    *r = &s->heap[0]->record;
+    top = s->heap[0];
+    (void)ep_ranks_map_resolve(s->ranks, &top->record);
+    *r = &top->record;
     if (line)
-        *line = s->heap[0]->in.importer == &ep_import_records
-                    ? &s->heap[0]->in.line
-                    : NULL;
+        *line = top->in.importer == &ep_import_records ? &top->in.line : NULL;
     return 1;
 }
 
@@ -273,7 +301,7 @@ bool ep_stream_progress(const struct ep_stream *s, uint64_t *done,
 {
     *done = *total = s->ended_bytes;
     for (int i = 0; i < s->nsources; i++) {
-        const struct ep_source *in = &s->sources[i].in;
+        const struct ep_source *in = &s->sources[i]->in;
         uint64_t d, t;
 
         if (!in->name)
@@ -294,6 +322,11 @@ uint64_t ep_stream_bad(const struct ep_stream *s)
 uint64_t ep_stream_passed_over(const struct ep_stream *s)
 {
     return s->passed_over;
+}
+
+uint64_t ep_stream_late(const struct ep_stream *s)
+{
+    return s->live.late;
 }
 
 int ep_stream_failed(const struct ep_stream *s)

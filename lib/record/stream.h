@@ -21,6 +21,7 @@
 #include "record/import.h"
 #include "record/record.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -29,6 +30,14 @@ struct ep_stream; /* opaque */
 struct ep_stream_config {
     bool strict;
     bool no_merge; /* one input after the other, as they were given */
+    /* Never end: inputs may grow, be replaced or appear (ep_input_follow,
+       folders are looked at every second). An input that has nothing to say
+       holds back the others for lateness seconds after its last record. The
+       stream ends when *stop becomes true (NULL: never), or all inputs were
+       pipes and have ended. */
+    bool follow;
+    double lateness; /* s */
+    const volatile sig_atomic_t *stop;
     /* number of ranks of the job, by which records that know their rank in a
        communicator of that size get their global one (ranks_map.h); 0: as far
        as it can be told without */
@@ -80,6 +89,9 @@ bool ep_stream_progress(const struct ep_stream *s, uint64_t *done,
 
 uint64_t ep_stream_bad(const struct ep_stream *s); /* bad lines so far */
 int ep_stream_failed(const struct ep_stream *s);   /* failed inputs */
+
+/* follow: records delivered behind one with a later ts. */
+uint64_t ep_stream_late(const struct ep_stream *s);
 
 /* Files found in folders that are of no known format. */
 uint64_t ep_stream_passed_over(const struct ep_stream *s);

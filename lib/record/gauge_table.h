@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gauge_table.h - tables of sensors: a row is a GPU at some time, a column one
+ * of its sensors or who it is. For the importers of nvidia-smi.
+ *
+ * The importer makes the columns from a header and cuts lines into cells; a row
+ * gives one gauge record for each cell that has a value.
+ */
+#ifndef EP_RECORD_GAUGE_TABLE_H
+#define EP_RECORD_GAUGE_TABLE_H
+
+#include "record/gauge_units.h"
+#include "record/record.h"
+#include "record/strip.h"
+
+#include <stdint.h>
+
+#define EP_GAUGE_COLUMNS 256
+#define EP_GAUGE_NAME_MAX 96
+
+enum ep_gauge_role {
+    EP_GAUGE_TEXT,  /* passed over */
+    EP_GAUGE_VALUE, /* a sensor, with a unit of its own */
+    EP_GAUGE_COUNT, /* a sensor without; text in it is passed over */
+    EP_GAUGE_TIME,  /* date and time */
+    EP_GAUGE_DAY,   /* a date alone */
+    EP_GAUGE_CLOCK, /* a time of day alone */
+    EP_GAUGE_UUID,
+    EP_GAUGE_PCI,
+    EP_GAUGE_INDEX,
+    EP_GAUGE_MIG, /* the number of an instance on its GPU */
+    EP_GAUGE_PID,
+};
+
+struct ep_gauge_column {
+    enum ep_gauge_role role;
+    char name[EP_GAUGE_NAME_MAX]; /* of the records */
+    const struct ep_gauge_unit *unit;
+};
+
+/* All-zero to begin with; nothing to free. */
+struct ep_gauge_table {
+    struct ep_gauge_column columns[EP_GAUGE_COLUMNS];
+    int ncolumns;
+    struct ep_span cells[EP_GAUGE_COLUMNS]; /* borrowed from the line */
+    int ncells;
+    int at; /* the next cell to make a record of */
+    /* of this row */
+    double ts;
+    struct ep_span gpu;
+    int64_t gpu_index, mig, pid; /* -1: not known */
+    char pci[EP_GAUGE_PCI_MAX];
+    char name[EP_GAUGE_NAME_MAX + 32];
+    struct ep_strip_zone zone;
+};
+
+/*
+ * The name of a sensor: prefix, then field with every byte that is no letter,
+ * digit or _ as one _. False if it does not fit.
+ */
+bool ep_gauge_column_name(struct ep_gauge_column *c, const char *prefix,
+                          struct ep_span field);
+
+/*
+ * A row begins whose cells were set: who and when. Without a time of its own it
+ * is at ts (s); a time of day without a date is taken to be within the 24 hours
+ * before ts (with a minute of grace).
+ * Errors: EP_EFORMAT if time, index or pid are not what they should be. The row
+ * gives no records then.
+ */
+int ep_gauge_table_row(struct ep_gauge_table *t, double ts,
+                       struct ep_error *err) EP_MUST_USE;
+
+/*
+ * The next record of the row: 1, 0 at its end, or EP_EFORMAT for a cell that is
+ * no value of its column; the next call goes on behind it. Strings of *r are
+ * borrowed from the line and from t until the next call.
+ */
+int ep_gauge_table_next(struct ep_gauge_table *t, struct ep_record *r,
+                        struct ep_error *err) EP_MUST_USE;
+
+#endif

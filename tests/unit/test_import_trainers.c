@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_import_trainers.c - the importers of Megatron-LM, DeepSpeed and NVRx:
+ * all fixtures, one of each cut at every byte and with bytes damaged; what is
+ * recognised as which format; where a time is found in a line; that no line
+ * takes its square.
+ */
+#include "config.h"
+
+#include "../fuzz/nccl_check.h"
+#include "record/importers.h"
+#include "record/log_text.h"
+#include "tap.h"
+
+#include <dirent.h>
+#include <time.h>
+
+#define FILE_MAX 65536
+
+static const char warning[] =
+    "STRAGGLER DETECTION WARNING: Some GPUs performance dropped. "
+    "Affected ranks: [1, 2, 3], ";
+
+static const struct ep_importer *const importers[] = {
+    &ep_import_megatron, &ep_import_deepspeed, &ep_import_nvrx};
+
+static size_t load(const char *path, char *out)
+{
+    FILE *f = fopen(path, "r");
+    size_t n = f ? fread(out, 1, FILE_MAX - 1, f) : 0;
+
+    if (f)
+        (void)fclose(f);
+    out[n] = '\0';
+    return n;
+}
+
+/* NAME.in against NAME.want: is it as it should be? */
+static bool check_fixture(const struct ep_importer *from, const char *path)
+{
+    static char in[FILE_MAX], want[FILE_MAX];
+    struct nccl_check check = {.keep = true};
+    size_t n = load(path, in);
+    char other[600];
+    bool good;
+
+    (void)snprintf(other, sizeof other, "%.*s.want", (int)strlen(path) - 3,
+                   path);
+    (void)load(other, want);
+    nccl_check(from, in, n, &check);
+    good = n > 0 && want[0] && !check.errors &&
+           strcmp(check.out.ptr ? check.out.ptr : "", want) == 0;
+    if (!good)
+        printf("# %s: %d errors (%s), records:\n# %s\n", path, check.errors,
+               check.first, check.out.ptr ? check.out.ptr : "");
+    if (ep_importer_guess(in, n, path) != from) {
+        printf("# %s: not recognised\n", path);
+        good = false;
+    }
+    ep_buf_free(&check.out);
+    return good;
+}
+
+static void check_folder(const struct ep_importer *from, const char *root)
+{
+    char folder[300], path[590];
+    struct dirent *e;
+    int n = 0, bad = 0;
+    DIR *d;
+
+    (void)snprintf(folder, sizeof folder, "%s/tests/fixtures/%s", root,
+                   from->name);
+    d = opendir(folder);
+    while (d && (e = readdir(d)) != NULL) {
+        size_t len = strlen(e->d_name);
+
+        if (len < 4 || strcmp(e->d_name + len - 3, ".in") != 0)
+            continue;
+        (void)snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+        n++;
+        bad += !check_fixture(from, path);
+    }
+    if (d)
+        (void)closedir(d);
+    printf("# %s: %d fixtures\n", from->name, n);
+    ok(n >= 5);
+    ok(bad == 0);
+    ok(ep_importer_find(from->name) == from);
+}
+
+/* Is each line of part one of whole, in order? */
+static bool is_part(const char *part, const char *whole)
+{
+    while (*part) {
+        size_t n = strcspn(part, "\n") + 1;
+
+        while (strncmp(part, whole, n) != 0) {
+            whole = strchr(whole, '\n');
+            if (!whole)
+                return false;
+            whole++;
+        }
+        part += n;
+    }
+    return true;
+}
+
+/*
+ * Cut at every byte: what is read must be part of what the whole gives, for
+ * half a number must not count. Then every third byte is damaged.
+ */
+static void check_sample(const struct ep_importer *from, const char *root,
+                         const char *name)
+{
+    static const char bytes[] = {'\0', '"', '|', '}', ':', '9', ' ', '\xff'};
+    static char in[FILE_MAX];
+    struct nccl_check all = {.keep = true};
+    char path[600];
+    int invented = 0;
+    size_t n;
+
+    (void)snprintf(path, sizeof path, "%s/tests/fixtures/%s/%s.in", root,
+                   from->name, name);
+    n = load(path, in);
+    nccl_check(from, in, n, &all);
+    ok(all.records > 1);
+    for (size_t i = 0; i < n; i++) {
+        struct nccl_check part = {.keep = true};
+
+        nccl_check(from, in, i, &part);
+        if (part.out.ptr && !is_part(part.out.ptr, all.out.ptr)) {
+            if (!invented++)
+                printf("# %s, %zu bytes: %s", path, i, part.out.ptr);
+        }
+        ep_buf_free(&part.out);
+    }
+    ok(n > 0 && invented == 0);
+    for (size_t i = 0; i < n; i += 3) {
+        struct nccl_check check = {.keep = false};
+        char was = in[i];
+
+        in[i] = bytes[i / 3 % sizeof bytes];
+        nccl_check(from, in, n, &check);
+        in[i] = was;
+    }
+    ep_buf_free(&all.out);
+}
+
+/* A long line of what begins something must not take its square. */
+static void check_long(void)
+{
+    static const char *const pieces[] = {
+        "(ms)",
+        "iteration 1/",
+        "iteration 1/2 | elapsed time (ms): 1 |",
+        "|",
+        "[Rank 0] time (ms) | ",
+        "time (ms) | fwd: 1 | ",
+        "^^^^ Etpt(TF): 1/2,",
+        "MnRtt/Rnk: 1ms/2 | ",
+        "CurrSamplesPerSec=1, RunningAvgSamplesPerSec=",
+        "2026-01-02 03:04:05 (ms)",
+        "::::::::::::(ms)",
+        "times across ranks (ms):",
+        "GPU relative performance: Rank=",
+        warning,
+    };
+    enum { BYTES = 1 << 20 };
+    char *line = malloc(BYTES);
+
+    for (size_t i = 0; line && i < sizeof pieces / sizeof pieces[0]; i++) {
+        size_t n = strlen(pieces[i]), at;
+
+        for (at = 0; at + n <= BYTES; at += n)
+            memcpy(line + at, pieces[i], n);
+        for (size_t k = 0; k < 3; k++) {
+            struct nccl_check check = {.keep = false};
+            clock_t begin = clock();
+            double s;
+
+            nccl_check(importers[k], line, at, &check);
+            s = (double)(clock() - begin) / CLOCKS_PER_SEC;
+            if (s > 5) /* a square would take hours */
+                printf("# %s: %s took %.1f s\n", importers[k]->name, pieces[i],
+                       s);
+            ok(s < 60);
+        }
+    }
+    free(line);
+}
+
+static const struct {
+    const char *line;
+    double ts; /* NaN: none, so that of the file, 7, is taken */
+} times[] = {
+    {"2026-01-02 03:04:05", 1767323045},
+    {"[2026/01/02T03:04:05.5+01:00] x", 1767319445.5},
+    {"2026-01-02 03:04:0", (double)NAN},
+    {"x-01-02 03:04:05", (double)NAN},
+    {"abcd-01-02 03:04:05", (double)NAN},
+    {"2026-13-02 03:04:05", (double)NAN},
+    /* the last place that is looked at: its last colon is the 64th byte */
+    {"12345678901234567890123456789012345678901234567 2026-01-02 03:04:05",
+     (double)NAN},
+    {"1234567890123456789012345678901234567890123456 2026-01-02 03:04:05",
+     1767323045},
+    {"", (double)NAN},
+    {"::::::::::::::::::::::::::::", (double)NAN},
+};
+
+/* A time is found in the head of any line, wherever it is in memory. */
+static void check_times(void)
+{
+    struct ep_source s = {.mtime = 7};
+
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        char room[EP_LOG_HEAD + 128] = "";
+        struct ep_line line = {.len = strlen(times[i].line)};
+        double want = isnan(times[i].ts) ? 7 : times[i].ts;
+        bool good = true;
+
+        for (size_t at = 0; at < 17; at++) {
+            struct ep_log log;
+            double ts;
+
+            memset(room, ':', sizeof room);
+            memcpy(room + at, times[i].line, line.len);
+            line.ptr = room + at;
+            ep_log_init(&log, &s);
+            ep_log_note(&log, &line);
+            log.line.text = (struct ep_span){"", 0};
+            log.line.ts = (double)NAN;
+            ts = ep_log_time(&log, log.line.text.ptr, NULL);
+            good &= ts >= want && ts <= want;
+            ep_log_free(&log);
+        }
+        if (!ok(good))
+            printf("# %s\n", times[i].line);
+    }
+}
+
+/* Against a search byte by byte, at all lengths and places. */
+static void check_pairs(void)
+{
+    static const struct ep_log_pairs pairs = {
+        {{'a', 'b'}, {'b', 'b'}, {'c', 'a'}, {'a', 'b'}}};
+    unsigned seed = 1;
+    char room[128 + EP_LINE_PAD];
+    int bad = 0;
+
+    for (int k = 0; k < 20000; k++) {
+        size_t n = (size_t)k % 70;
+        const char *want = NULL;
+
+        for (size_t i = 0; i < sizeof room; i++) {
+            seed = seed * 1103515245 + 12345;
+            room[i] = "abcdefghijklmnop"[seed >> 16 & 15];
+        }
+        for (size_t i = 0; i + 1 < n && !want; i++)
+            for (int j = 0; j < 4 && !want; j++)
+                if (memcmp(room + i, pairs.c[j], 2) == 0)
+                    want = room + i;
+        bad += ep_log_pair(room, room + n, &pairs) != want;
+    }
+    ok(bad == 0);
+}
+
+int main(void)
+{
+    const char *root = getenv("top_srcdir");
+
+    (void)setenv("TZ", "UTC", 1);
+    tzset();
+    root = root ? root : ".";
+    for (size_t i = 0; i < 3; i++)
+        check_folder(importers[i], root);
+    check_sample(&ep_import_megatron, root, "iteration");
+    check_sample(&ep_import_megatron, root, "timers-minmax");
+    check_sample(&ep_import_megatron, root, "timers-all");
+    check_sample(&ep_import_megatron, root, "straggler");
+    check_sample(&ep_import_megatron, root, "validation");
+    check_sample(&ep_import_deepspeed, root, "throughput");
+    check_sample(&ep_import_deepspeed, root, "breakdown");
+    check_sample(&ep_import_nvrx, root, "report");
+    check_sample(&ep_import_nvrx, root, "warning");
+    check_times();
+    check_pairs();
+    check_long();
+    return tap_done();
+}
