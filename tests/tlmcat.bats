@@ -126,14 +126,13 @@ END
     follow --lateness 0.1s d later
     wait_for 1
     mv d/a d/a.1
-    loss 2 2 >d/a
+    { loss 2 2; printf '\n%.0s' {1..100}; } >d/a
     wait_for 2
     loss 3 3 >d/b
     wait_for 3
     loss 4 4 >later
     wait_for 4
-    echo >d/a # shorter than it was
-    loss 5 5 >>d/a
+    loss 5 5 >d/a # shorter than it was
     wait_for 5
     unfollow
     [ "$(jq -c .step out | tr '\n' ' ')" = "1 2 3 4 5 " ]
