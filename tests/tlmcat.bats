@@ -30,6 +30,7 @@ wait_for() {
 }
 
 follow() { # follow ARG...
+    : >out
     tlmcat -f jsonl --follow "$@" >out 2>err &
     follower=$!
 }
@@ -116,6 +117,7 @@ END
     printf '"step":3,"value":1}\n' >>a
     wait_for 3
     unfollow
+    cat out
     [ "$(jq -c .step out | tr '\n' ' ')" = "1 2 3 " ]
     [ ! -s err ]
 }
@@ -135,6 +137,7 @@ END
     loss 5 5 >d/a # shorter than it was
     wait_for 5
     unfollow
+    cat out
     [ "$(jq -c .step out | tr '\n' ' ')" = "1 2 3 4 5 " ]
     [ "$(cat err)" = "tlmcat: cannot open later: not there yet, waiting for it" ]
 }
@@ -148,6 +151,7 @@ END
     loss 1.5 3 >&9
     wait_for 3
     unfollow
+    cat out
     [ "$(jq -c .step out | tr '\n' ' ')" = "1 2 3 " ]
     [[ $(cat err) == *"1 records came late"* ]]
 }
@@ -164,5 +168,6 @@ END
     loss 6 5 >&9
     wait_for 4
     unfollow
+    cat out
     [ "$(jq -c .step out | tr '\n' ' ')" = "1 3 4 2 5 " ]
 }

@@ -337,7 +337,11 @@ static int64_t elements(struct ep_json *j)
     return rc < 0 ? -1 : n;
 }
 
-/* Bytes of all tensors of [[4, 1024], [8]] and ["Float", "Half"]; or -1. */
+/* There are no such lists. */
+#define ABSENT (-2)
+
+/* Bytes of all tensors of [[4, 1024], [8]] and ["Float", "Half"]; -1 if that
+ * cannot be told. */
 static int64_t tensor_bytes(struct ep_span sizes, struct ep_span dtypes)
 {
     struct ep_json js, jd;
@@ -345,8 +349,9 @@ static int64_t tensor_bytes(struct ep_span sizes, struct ep_span dtypes)
     int64_t total = 0;
     int more;
 
-    if (!sizes.ptr || !dtypes.ptr ||
-        ep_json_begin(&js, sizes.ptr, sizes.len, &s, NULL) < 0 ||
+    if (!sizes.ptr || !dtypes.ptr)
+        return ABSENT;
+    if (ep_json_begin(&js, sizes.ptr, sizes.len, &s, NULL) < 0 ||
         ep_json_begin(&jd, dtypes.ptr, dtypes.len, &d, NULL) < 0)
         return -1;
     ep_json_enter(&js);
@@ -465,7 +470,7 @@ static int make_item(struct fr *f, struct item *item, struct ep_error *err)
         return rc;
     in = tensor_bytes(f->list[IN_SIZES], f->list[IN_DTYPES]);
     out = tensor_bytes(f->list[OUT_SIZES], f->list[OUT_DTYPES]);
-    item->bytes = in > out ? in : out;
+    item->bytes = in == -1 || out == -1 ? -1 : in > out ? in : out;
     item->created_ns = time_ns(f, CREATED);
     (void)time_ns(f, STARTED);
     (void)time_ns(f, COMPLETED);
