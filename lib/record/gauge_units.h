@@ -36,8 +36,8 @@ extern const struct ep_gauge_unit ep_gauge_plain;
 const struct ep_gauge_unit *ep_gauge_unit_named(struct ep_span text);
 
 /*
- * The unit of a Prometheus metric, by its name. Never NULL: "1" if the name does
- * not say.
+ * The unit of a Prometheus metric, by its name. Never NULL: "1" if the name
+ * does not say.
  *
  *   - what the Prometheus documentation ("Metric and label naming") has as
  *     suffixes: _seconds, _bytes, _celsius, ..., before _total, _sum and
@@ -51,7 +51,8 @@ const struct ep_gauge_unit *ep_gauge_unit_of_metric(struct ep_span name);
 /* Is it a metric of dcgm-exporter? */
 bool ep_gauge_is_dcgm(struct ep_span name);
 
-/* The value in u->unit; infinite if it overflows. text: as ep_fp_from_decimal. */
+/* The value in u->unit; infinite if it overflows. text: see
+ * ep_fp_from_decimal. Rounded more than once where d->cut or times is not 1. */
 double ep_gauge_convert(const struct ep_gauge_unit *u,
                         const struct ep_fp_decimal *d, const char *text,
                         size_t len);

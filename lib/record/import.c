@@ -12,11 +12,19 @@
 #include <sys/stat.h>
 
 const struct ep_importer *const ep_importers[] = {
-    &ep_import_inspector,  &ep_import_ras,
-    &ep_import_nccl_debug, &ep_import_timeline,
-    &ep_import_kineto,     &ep_import_megatron,
-    &ep_import_deepspeed,  &ep_import_nvrx,
-    &ep_import_records,    NULL,
+    &ep_import_inspector,
+    &ep_import_ras,
+    &ep_import_nccl_debug,
+    &ep_import_timeline,
+    &ep_import_kineto,
+    &ep_import_megatron,
+    &ep_import_deepspeed,
+    &ep_import_nvrx,
+    &ep_import_prometheus,
+    &ep_import_smi,
+    &ep_import_dmon,
+    &ep_import_records,
+    NULL,
 };
 
 const struct ep_importer *ep_importer_find(const char *name)

@@ -30,7 +30,7 @@ static bool is_gap(char c)
     return c == ' ' || c == '\t' || c == ',' || c == '\r';
 }
 
-/* The words of a line into out, of which max fit; returns how many there are. */
+/* The words of a line into out, where max fit; returns how many there are. */
 static int words(const char *p, size_t len, struct ep_span *out, int max)
 {
     const char *end = p + len, *from;

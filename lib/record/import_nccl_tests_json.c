@@ -63,7 +63,7 @@ struct ep_nt_json {
     struct ep_intern *hosts;
     int64_t threads, gpus; /* of a process */
     int64_t listed;        /* devices of the first group in the list */
-    double *times;
+    double *times;         /* us */
     size_t ntimes, times_cap;
     double ts;
     struct ep_strip_zone zone;
@@ -340,7 +340,7 @@ static int take_result(struct ep_nt_json *t, struct ep_json *j,
     return rc;
 }
 
-/* The times of an array, in s, without the first skip; those that are none
+/* The times of an array, in us, without the first skip; those that are none
  * are left out. */
 static void take_times(struct ep_nt_json *t, struct ep_json *j, int64_t skip)
 {
@@ -349,7 +349,7 @@ static void take_times(struct ep_nt_json *t, struct ep_json *j, int64_t skip)
     t->ntimes = 0;
     ep_json_enter(j);
     while (ep_json_next(j, NULL, &v) > 0) {
-        double x = number(&v, -6);
+        double x = number(&v, 0);
 
         if (skip-- > 0 || isnan(x))
             continue;
@@ -359,13 +359,13 @@ static void take_times(struct ep_nt_json *t, struct ep_json *j, int64_t skip)
     }
 }
 
-/* Median of the times, and their MAD over it; NaN where there is none. */
+/* Median of the times in s, and their MAD over it; NaN where there is none. */
 static double median(struct ep_nt_json *t, double *spread)
 {
     double m = ep_median(t->times, t->ntimes);
 
     *spread = m > 0 ? ep_mad(t->times, t->ntimes, m) / m : (double)NAN;
-    return m;
+    return m / 1e6;
 }
 
 /* The row is whole: what its iterations say. */

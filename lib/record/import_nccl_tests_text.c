@@ -288,7 +288,7 @@ static void take_timestamp(struct ep_nt_text *t, struct tokens *row)
     struct ep_span day, time;
     size_t len;
 
-    if (row->n < 4)
+    if (row->n < 4 || row->n > TOKENS)
         return;
     day = row->v[row->n - 2];
     time = row->v[row->n - 1];

@@ -217,17 +217,44 @@ static void skip_comma(struct scan *s)
         s->p = p + 1;
 }
 
+/*
+ * The next label if it is as exporters write them: name="value" with nothing
+ * odd in it, and a comma or the brace behind. Else nothing is passed.
+ */
+static bool usual_label(struct scan *s)
+{
+    struct ep_prometheus_line *out = s->out;
+    const char *from = s->p, *p = identifier(from, s->end, 0), *q;
+
+    if (p == from || s->end - p < 2 || p[0] != '=' || p[1] != '"' ||
+        out->nlabels == EP_PROMETHEUS_LABELS)
+        return false;
+    q = special(p + 2, s->end);
+    if (s->end - q < 2 || *q != '"' || (q[1] != ',' && q[1] != '}'))
+        return false;
+    out->labels[out->nlabels++] = (struct ep_prometheus_label){
+        .name = {from, (size_t)(p - from)},
+        .value = {p + 2, (size_t)(q - p) - 2},
+    };
+    s->p = q + 1 + (q[1] == ',');
+    return true;
+}
+
 /* All between { and }, from behind the {. */
 static int labels(struct scan *s)
 {
     struct ep_prometheus_line *out = s->out;
 
     for (;;) {
-        struct ep_prometheus_label *l = &out->labels[out->nlabels];
+        struct ep_prometheus_label *l;
         struct ep_span name;
         bool in_quotes;
-        enum item item = begin_item(s, &name, &in_quotes);
+        enum item item;
 
+        if (usual_label(s))
+            continue;
+        l = &out->labels[out->nlabels];
+        item = begin_item(s, &name, &in_quotes);
         if (item == CLOSE && !reopen(s))
             return 0;
         if (item == CLOSE) {

@@ -6,10 +6,10 @@
  *     2026/09/24 10:07:30.000, 0, GPU-8b22, 25, 30.39 W
  *
  * Each cell with a value is a record, nvidia_smi_power_draw; a header line says
- * which is which, and may come again (files that were put together). Without one
- * (noheader) the numbers mean nothing, and the input is refused. Units are in
- * the cells, in the header (nounits), or nowhere (temperatures): then the field
- * tells. Times are local, by TZ.
+ * which is which, and may come again (files that were put together). Without
+ * one (noheader) the numbers mean nothing, and the input is refused. Units are
+ * in the cells, in the header (nounits), or nowhere (temperatures): then the
+ * field tells. Times are local, by TZ.
  *
  * The tables of --query-compute-apps are of the same form and are read too.
  */

@@ -138,9 +138,12 @@ static const char *group_end(const char *p)
 /* "{2,3}", "{,3}" or "{ 2 }" at p: its length, or 0 if it is text. */
 static size_t braces(const char *p)
 {
-    size_t n = 1 + strspn(p + 1, "0123456789, ");
+    size_t n;
 
-    return *p == '{' && p[n] == '}' && n > 1 ? n + 1 : 0;
+    if (*p != '{')
+        return 0;
+    n = 1 + strspn(p + 1, "0123456789, ");
+    return p[n] == '}' && n > 1 ? n + 1 : 0;
 }
 
 /* What follows an escape that is one character: "d" is not, "." is. */

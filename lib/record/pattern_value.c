@@ -123,7 +123,7 @@ static unsigned kinds(enum ep_key k)
         return 0;
     if (strcmp(info->unit, "s") == 0)
         return TIME;
-    if (strcmp(info->unit, "B") == 0 || k == EP_K_SIZE)
+    if (k == EP_K_BYTES || k == EP_K_SIZE)
         return BYTES;
     if (strcmp(info->unit, "unit") == 0)
         return ANY;
@@ -313,7 +313,7 @@ static int number(struct ep_record *r, enum ep_key k, struct ep_span text,
     s[text.len] = '\0';
     rc = take_number(s, k, unit, &x, err);
     if (rc < 0)
-        return rc;
+        return k == EP_K_TS ? ep_error_set(err, rc, "not a time") : rc;
     return set_number(r, k, x, !unit && !strpbrk(s, "BKMGTk"), err);
 }
 

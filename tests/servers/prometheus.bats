@@ -69,7 +69,7 @@ samples() {
     tlmcat scrape >got
     # the total memory is the same for everybody
     local total
-    total=$(awk '$1 == "MemTotal:" { printf "%d", $2 * 1024 }' /proc/meminfo)
+    total=$(awk '$1 == "MemTotal:" { printf "%.0f", $2 * 1024 }' /proc/meminfo)
     [ "$(jq -r 'select(.name == "node_memory_MemTotal_bytes") |
         "\(.value) \(.unit)"' got)" = "$total B" ]
     # time is in seconds, and so is the ts of a sample without one

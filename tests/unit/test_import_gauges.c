@@ -202,7 +202,10 @@ static void check_many(void)
     (void)snprintf(header + m, sizeof header - m, ", uuid\n");
     nccl_check(&ep_import_smi, header, strlen(header), &check);
     ok(check.errors == 1 && strcmp(check.first, "more than 256 columns") == 0);
-    memcpy(header, "# gpu ", 6); /* and then as many words */
+    m = (size_t)snprintf(header, sizeof header, "# gpu");
+    for (int i = 0; i < 256; i++)
+        m += (size_t)snprintf(header + m, sizeof header - m, " p%d", i);
+    (void)snprintf(header + m, sizeof header - m, "\n");
     nccl_check(&ep_import_dmon, header, strlen(header), &check);
     ok(check.errors == 1 && strcmp(check.first, "more than 256 columns") == 0);
 }
@@ -219,7 +222,7 @@ static void check_long(void)
     for (size_t i = 0; line && i < sizeof pieces / sizeof pieces[0]; i++) {
         size_t n = strlen(pieces[i]), at = 0;
 
-        memcpy(line, "a{b=\"", 5);
+        (void)snprintf(line, BYTES, "a{b=\"");
         for (at = i % 2 ? 5 : 0; at + n <= BYTES; at += n)
             memcpy(line + at, pieces[i], n);
         line[at++] = '\n';
