@@ -450,8 +450,9 @@ EOF2
     [ "$stderr" = "rebalance: cannot use /dev/null: no layout record" ]
     run -2 --separate-stderr rebalance nothere in
     [ "$stderr" = "rebalance: cannot open nothere: No such file or directory" ]
-    run -2 --separate-stderr rebalance . in
-    [ "$stderr" = "rebalance: cannot open .: Is a directory" ]
+    mkdir folder # stands for the files below it
+    run -2 --separate-stderr rebalance folder in
+    [ "$stderr" = "rebalance: cannot use folder: no layout record" ]
     run -2 --separate-stderr rebalance - <in
     [ "${stderr_lines[0]}" = "rebalance: cannot use stdin:1: record before the layout" ]
     run -2 --separate-stderr rebalance
