@@ -11,6 +11,7 @@
 #include "base/cli.h"
 #include "record/filter.h"
 #include "record/import.h"
+#include "record/pattern.h"
 #include "record/select.h"
 
 #include <math.h>
@@ -21,6 +22,7 @@
 static struct {
     struct ep_filter_options io;
     const char *types, *where, *since, *until;
+    const char *pattern, *patterns, *type_of;
     bool formats, stats;
 } opt = {.io = {.format = -1, .lateness = 5}};
 
@@ -35,11 +37,17 @@ static const struct ep_opt options[] = {
      "follow: how long a silent input holds up [5s]", 0, 86400},
     {0, "no-merge", EP_OPT_FLAG, &opt.io.no_merge, NULL,
      "one input after the other, not by time", 0, 0},
+    {0, "pattern", EP_OPT_STRING, &opt.pattern, "REGEX",
+     "read any text by a pattern with named groups", 0, 0},
+    {0, "patterns", EP_OPT_STRING, &opt.patterns, "FILE",
+     "read any text by the patterns in FILE", 0, 0},
     {0, "since", EP_OPT_STRING, &opt.since, "TIME", "only from TIME on", 0, 0},
     {0, "stats", EP_OPT_FLAG, &opt.stats, NULL,
      "count records instead of printing them", 0, 0},
     {0, "type", EP_OPT_STRING, &opt.types, "TYPE[,TYPE...]",
      "only records of these types", 0, 0},
+    {0, "type-of", EP_OPT_STRING, &opt.type_of, "TYPE[,KEY=VALUE...]",
+     "what --pattern makes [step]", 0, 0},
     {0, "until", EP_OPT_STRING, &opt.until, "TIME", "only before TIME", 0, 0},
     {0, "where", EP_OPT_STRING, &opt.where, "KEY=VALUE[,...]",
      "only records with these values", 0, 0},
@@ -68,6 +76,28 @@ static int list_formats(void)
         (void)printf("%-14s %s\n", ep_importers[i]->name,
                      ep_importers[i]->what);
     return ep_cli_end(EP_EXIT_CLEAN);
+}
+
+/* --pattern and --patterns: compiled, and used for all inputs. */
+static int use_patterns(struct ep_patterns *p, struct ep_error *err)
+{
+    int rc = 0;
+
+    if (opt.type_of && !opt.pattern)
+        return ep_error_set(err, EP_EUSAGE,
+                            "cannot use --type-of: no --pattern given");
+    if (!opt.pattern && !opt.patterns)
+        return 0;
+    if (opt.pattern)
+        rc = ep_patterns_add_text(p, opt.pattern, opt.type_of, err);
+    if (rc == 0 && opt.patterns)
+        rc = ep_patterns_load(p, opt.patterns, err);
+    if (rc < 0)
+        return rc;
+    ep_import_pattern_use(p);
+    if (!opt.io.from)
+        opt.io.from = "pattern";
+    return 0;
 }
 
 /* "03:14:15.926", local time; nothing of a record without ts. */
@@ -152,6 +182,7 @@ static void print_counts(const struct run *run, FILE *out)
 
 int main(int argc, char **argv)
 {
+    struct ep_patterns *patterns = ep_patterns_new();
     struct run run = {.out = 0};
     struct ep_error err;
     int first = ep_cli_begin(&program, argc, argv);
@@ -161,7 +192,8 @@ int main(int argc, char **argv)
         return list_formats();
     if (opt.io.format < 0)
         opt.io.format = ep_cli_default_format(opt.io.output);
-    if (ep_select_init(&run.want, opt.types, opt.where, opt.since, opt.until,
+    if (use_patterns(patterns, &err) < 0 ||
+        ep_select_init(&run.want, opt.types, opt.where, opt.since, opt.until,
                        &err) < 0 ||
         ep_filter_open(&run.io, &opt.io, (const char *const *)argv + first,
                        argc - first, &err) < 0) {
@@ -185,5 +217,6 @@ int main(int argc, char **argv)
             "have no tsv form",
             (unsigned long long)run.left);
     rc = ep_filter_close(&run.io, rc, NULL, run.out == 0, &err);
+    ep_patterns_free(patterns);
     return ep_cli_end(rc);
 }

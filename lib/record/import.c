@@ -23,7 +23,11 @@ const struct ep_importer *const ep_importers[] = {
     &ep_import_prometheus,
     &ep_import_smi,
     &ep_import_dmon,
+    &ep_import_fr,
+    &ep_import_nccl_tests,
+    &ep_import_pickle,
     &ep_import_records,
+    &ep_import_pattern,
     NULL,
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * import_chrome.h - what the importers of Chrome traces share; private to
- * import_chrome*.c.
+ * import_chrome.h - what the importers of Chrome traces share, and others that
+ * read large JSON documents use; private to import_*.c.
  *
  * A trace is an array of events, bare or as "traceEvents" in an object ("Trace
  * Event Format", Google, the JSON array and object formats). An event has a

@@ -9,7 +9,7 @@
  *      "default_pg"],"profiling_name":"nccl:all_reduce","state":"completed",
  *      "time_created_ns":1724773134000000000,...}],
  *      "pg_config":{"0":{"desc":"default_pg","name":"0","ranks":"[0, 1]"}},
- *      "pg_status":{"0":{"last_completed_collective":"7",...}},"version":"2.10"}
+ *      "pg_status":{"0":{"last_completed_collective":"7",...}},...}
  *
  * That is the order of the JSON dump; a pickle that was converted has pg_config
  * first, numbers where this has strings, and null where this has 0. So entries
@@ -17,8 +17,8 @@
  *
  * Only an entry with a duration has been timed (TORCH_NCCL_ENABLE_TIMING); the
  * times "discovered" are those of a watchdog that looks now and then. An entry
- * without is no coll record: it becomes a gauge, fr_state, with the keys of one,
- * as the unfinished ones do, which are what the dump was made for.
+ * without is no coll record: it becomes a gauge, fr_state, with the keys of
+ * one, as the unfinished ones do, which are what the dump was made for.
  *
  * [1] pytorch: torch/csrc/distributed/c10d/FlightRecorderDetail.hpp.
  */
@@ -29,48 +29,13 @@
 #include "base/num.h"
 #include "record/import_chrome.h"
 #include "record/import_chrome_nccl.h"
+#include "record/import_fr.h"
 #include "record/importers.h"
 #include "record/nccl_text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Members of an entry, as they are in the file. */
-enum field {
-    PG_ID,
-    GROUP, /* the first of process_group */
-    COLL_SEQ,
-    P2P_SEQ,
-    IS_P2P,
-    NAME,
-    CREATED,
-    STARTED,
-    COMPLETED,
-    DURATION,
-    STATE,
-    FIELDS
-};
-
-static const char *const field_name[FIELDS] = {
-    "pg_id",
-    "process_group",
-    "collective_seq_id",
-    "p2p_seq_id",
-    "is_p2p",
-    "profiling_name",
-    "time_created_ns",
-    "time_discovered_started_ns",
-    "time_discovered_completed_ns",
-    "duration_ms",
-    "state",
-};
-
-/* Arrays in an entry. */
-enum list { IN_SIZES, OUT_SIZES, IN_DTYPES, OUT_DTYPES, LISTS };
-
-static const char *const list_name[LISTS] = {"input_sizes", "output_sizes",
-                                             "input_dtypes", "output_dtypes"};
 
 /* An entry as it waits; -1 where not known. */
 struct item {
@@ -104,8 +69,7 @@ struct status {
 struct fr {
     struct ep_source *source;
     struct ep_json_stream *stream;
-    struct ep_json_value field[FIELDS];
-    struct ep_span list[LISTS];
+    struct ep_fr_entry entry;
     struct ep_chrome_hold *hold;
     struct ep_intern *names; /* of operations and groups */
     struct group *groups;    /* by name */
@@ -262,117 +226,6 @@ static int take_member(struct fr *f, struct ep_json *j,
 
 /* ==== Entries ==== */
 
-/* ["0", "default_pg"]: the name; older ones have the name alone. */
-static int take_name_of_group(struct fr *f, struct ep_json *j,
-                              const struct ep_json_value *v)
-{
-    struct ep_json_value first, more;
-    int rc;
-
-    f->field[GROUP] = *v;
-    if (v->kind != EP_JSON_ARRAY)
-        return 0;
-    ep_json_enter(j);
-    rc = ep_json_next(j, NULL, &first);
-    if (rc > 0)
-        f->field[GROUP] = first;
-    while (rc > 0)
-        rc = ep_json_next(j, NULL, &more);
-    return rc;
-}
-
-static int take_field(struct fr *f, struct ep_json *j,
-                      const struct ep_json_value *key,
-                      const struct ep_json_value *v)
-{
-    for (int i = 0; i < FIELDS; i++)
-        if (ep_span_eq(key->raw, field_name[i])) {
-            if (i == GROUP)
-                return take_name_of_group(f, j, v);
-            f->field[i] = *v;
-            return 0;
-        }
-    for (int i = 0; v->kind == EP_JSON_ARRAY && i < LISTS; i++)
-        if (ep_span_eq(key->raw, list_name[i]))
-            return ep_json_skip(j, &f->list[i]);
-    return 0;
-}
-
-static int take_entry(struct fr *f, struct ep_json *j,
-                      const struct ep_json_value *root)
-{
-    struct ep_json_value key, v;
-    int rc;
-
-    memset(f->field, 0, sizeof f->field);
-    memset(f->list, 0, sizeof f->list);
-    if (root->kind != EP_JSON_OBJECT)
-        return ep_error_set(j->err, EP_EFORMAT, "entry is not an object");
-    ep_json_enter(j);
-    while ((rc = ep_json_next(j, &key, &v)) > 0) {
-        rc = take_field(f, j, &key, &v);
-        if (rc < 0)
-            return rc;
-    }
-    return rc;
-}
-
-/* Elements in [4, 1024]; -1 if that is no array of sizes, or too many. */
-static int64_t elements(struct ep_json *j)
-{
-    struct ep_json_value v;
-    int64_t n = 1, x;
-    int rc;
-
-    ep_json_enter(j);
-    while ((rc = ep_json_next(j, NULL, &v)) > 0) {
-        if (ep_json_int(&v, &x) < 0 || x < 0 ||
-            (x && n > (INT64_C(1) << 53) / x))
-            n = -1;
-        else if (n >= 0)
-            n *= x;
-        if (n < 0)
-            x = 0;
-    }
-    return rc < 0 ? -1 : n;
-}
-
-/* There are no such lists. */
-#define ABSENT (-2)
-
-/* Bytes of all tensors of [[4, 1024], [8]] and ["Float", "Half"]; -1 if that
- * cannot be told. */
-static int64_t tensor_bytes(struct ep_span sizes, struct ep_span dtypes)
-{
-    struct ep_json js, jd;
-    struct ep_json_value s, d;
-    int64_t total = 0;
-    int more;
-
-    if (!sizes.ptr || !dtypes.ptr)
-        return ABSENT;
-    if (ep_json_begin(&js, sizes.ptr, sizes.len, &s, NULL) < 0 ||
-        ep_json_begin(&jd, dtypes.ptr, dtypes.len, &d, NULL) < 0)
-        return -1;
-    ep_json_enter(&js);
-    ep_json_enter(&jd);
-    while ((more = ep_json_next(&js, NULL, &s)) > 0) {
-        int64_t each = 0, n;
-
-        if (s.kind != EP_JSON_ARRAY)
-            return -1;
-        n = elements(&js);
-        if (ep_json_next(&jd, NULL, &d) > 0 && d.kind == EP_JSON_STRING)
-            each = ep_chrome_nccl_dtype_bytes(d.raw);
-        if (n < 0 || each == 0 || n > (INT64_C(1) << 52) / each)
-            return -1;
-        total += n * each;
-        if (total > INT64_C(1) << 52)
-            return -1;
-    }
-    return more < 0 ? -1 : total;
-}
-
 /* "send 0->1", "recv 1<-0": ranks in the group, which nothing else tells. */
 static void take_ends(struct ep_span name, struct item *item)
 {
@@ -390,7 +243,8 @@ static void take_ends(struct ep_span name, struct item *item)
 /* "nccl:all_reduce": what it does. */
 static int take_op(struct fr *f, struct item *item, struct ep_error *err)
 {
-    struct ep_span name = ep_chrome_text(&f->field[NAME], &f->room), op;
+    struct ep_span name = ep_chrome_text(&f->entry.field[EP_FR_NAME], &f->room),
+                   op;
     const char *colon =
         name.len ? memchr(name.ptr, ':', name.len) : NULL; /* of the back end */
     bool p2p;
@@ -401,9 +255,9 @@ static int take_op(struct fr *f, struct item *item, struct ep_error *err)
     if (!name.len)
         return ep_error_set(err, EP_EFORMAT, "no profiling_name");
     op = ep_chrome_nccl_op(name, (struct ep_span){"", 0}, &p2p);
-    item->p2p = f->field[IS_P2P].kind == EP_JSON_NULL
+    item->p2p = f->entry.field[EP_FR_IS_P2P].kind == EP_JSON_NULL
                     ? p2p
-                    : f->field[IS_P2P].kind == EP_JSON_TRUE;
+                    : f->entry.field[EP_FR_IS_P2P].kind == EP_JSON_TRUE;
     if (item->p2p)
         take_ends(name, item);
     return find_name(f, op, "operation", &item->op, err);
@@ -416,11 +270,11 @@ static int take_state(struct fr *f, struct item *item, struct ep_error *err)
 
     item->state = -1;
     for (int i = 0; i < 3; i++)
-        if (ep_span_eq(f->field[STATE].raw, states[i]))
+        if (ep_span_eq(f->entry.field[EP_FR_STATE].raw, states[i]))
             item->state = i;
     item->dur = -1;
-    if (f->field[DURATION].kind != EP_JSON_NULL) {
-        struct ep_json_value us = f->field[DURATION];
+    if (f->entry.field[EP_FR_DURATION].kind != EP_JSON_NULL) {
+        struct ep_json_value us = f->entry.field[EP_FR_DURATION];
 
         us.dec.exp10 += 3;
         rc = ep_chrome_seconds(&us, "duration_ms", &item->dur, err);
@@ -433,11 +287,11 @@ static int take_state(struct fr *f, struct item *item, struct ep_error *err)
 }
 
 /* A time in ns; at most 0 where there is none. */
-static int64_t time_ns(struct fr *f, enum field i)
+static int64_t time_ns(struct fr *f, enum ep_fr_field i)
 {
     int64_t ns;
 
-    if (ep_json_int(&f->field[i], &ns) < 0)
+    if (ep_json_int(&f->entry.field[i], &ns) < 0)
         return 0;
     if (ns > f->latest_ns)
         f->latest_ns = ns;
@@ -448,32 +302,30 @@ static int make_item(struct fr *f, struct item *item, struct ep_error *err)
 {
     struct ep_span comm;
     struct status *status;
-    int64_t in, out;
     int rc;
 
     *item = (struct item){.seq = -1, .peer = -1, .comm_rank = -1};
     if ((rc = take_op(f, item, err)) < 0 ||
         (rc = take_state(f, item, err)) < 0 ||
-        (rc = ep_chrome_int(&f->field[item->p2p ? P2P_SEQ : COLL_SEQ], "seq_id",
-                            0, &item->seq, err)) < 0)
+        (rc = ep_chrome_int(
+             &f->entry.field[item->p2p ? EP_FR_P2P_SEQ : EP_FR_COLL_SEQ],
+             "seq_id", 0, &item->seq, err)) < 0)
         return rc;
-    comm = ep_chrome_text(&f->field[GROUP], &f->room);
+    comm = ep_chrome_text(&f->entry.field[EP_FR_GROUP], &f->room);
     if (!comm.len)
         comm = (struct ep_span){"unknown", 7};
     rc = find_name(f, comm, "process group", &item->comm, err);
-    if (rc == 0 && f->field[PG_ID].kind == EP_JSON_NUMBER) {
-        rc = find_status(f, f->field[PG_ID].raw, &status, err);
+    if (rc == 0 && f->entry.field[EP_FR_PG_ID].kind == EP_JSON_NUMBER) {
+        rc = find_status(f, f->entry.field[EP_FR_PG_ID].raw, &status, err);
         if (rc == 0)
             status->comm = item->comm;
     }
     if (rc < 0)
         return rc;
-    in = tensor_bytes(f->list[IN_SIZES], f->list[IN_DTYPES]);
-    out = tensor_bytes(f->list[OUT_SIZES], f->list[OUT_DTYPES]);
-    item->bytes = in == -1 || out == -1 ? -1 : in > out ? in : out;
-    item->created_ns = time_ns(f, CREATED);
-    (void)time_ns(f, STARTED);
-    (void)time_ns(f, COMPLETED);
+    item->bytes = ep_fr_entry_bytes(&f->entry);
+    item->created_ns = time_ns(f, EP_FR_CREATED);
+    (void)time_ns(f, EP_FR_STARTED);
+    (void)time_ns(f, EP_FR_COMPLETED);
     return 0;
 }
 
@@ -559,7 +411,7 @@ static int step(struct fr *f, int what, struct ep_json *j,
                 struct ep_record *r, struct ep_error *err)
 {
     struct item item;
-    int rc = what == EP_JSON_STREAM_ELEMENT ? take_entry(f, j, v)
+    int rc = what == EP_JSON_STREAM_ELEMENT ? ep_fr_entry_take(&f->entry, j, v)
                                             : take_member(f, j, key, v);
     int done = ep_json_stream_done(f->stream, j, rc, err);
 

@@ -30,6 +30,7 @@ void ep_nt_run_init(struct ep_nt_run *run)
 {
     *run = (struct ep_nt_run){.iters = -1};
     ep_buf_init(&run->host);
+    ep_nt_run_test(run, (struct ep_span){"", 0});
     ep_nt_run_clear_devices(run);
 }
 
@@ -56,6 +57,7 @@ void ep_nt_run_test(struct ep_nt_run *run, struct ep_span program)
                                            {"alltoallv", "all_to_all_v"},
                                            {"sendrecv", "send_recv"}};
     const char *slash = memrchr(program.ptr, '/', program.len);
+    char name[EP_NT_NAME_MAX];
     const char *end;
 
     if (slash) {
@@ -65,10 +67,14 @@ void ep_nt_run_test(struct ep_nt_run *run, struct ep_span program)
     end = memmem(program.ptr, program.len, "_perf", 5);
     if (end)
         program.len = (size_t)(end - program.ptr);
-    copy_name(run->test, program);
+    if (!program.len)
+        program = (struct ep_span){"nccl-tests", 10};
+    copy_name(name, program);
     for (size_t i = 0; i < COUNT(names); i++)
         if (ep_span_eq(program, names[i][0]))
-            (void)snprintf(run->test, sizeof run->test, "%s", names[i][1]);
+            (void)snprintf(name, sizeof name, "%s", names[i][1]);
+    (void)snprintf(run->test[0], sizeof run->test[0], "%s", name);
+    (void)snprintf(run->test[1], sizeof run->test[1], "%s:in-place", name);
 }
 
 void ep_nt_run_clear_devices(struct ep_nt_run *run)
@@ -138,15 +144,11 @@ double ep_nt_number(const struct ep_fp_decimal *number, int exp10)
 }
 
 void ep_nt_record(const struct ep_nt_run *run, enum ep_type type, double ts,
-                  bool in_place, char name[EP_NT_NAME_MAX + 16],
-                  struct ep_record *r)
+                  bool in_place, struct ep_record *r)
 {
     ep_record_begin(r, type);
     ep_record_set_num(r, EP_K_TS, ts);
-    (void)snprintf(name, EP_NT_NAME_MAX + 16, "%s%s",
-                   run->test[0] ? run->test : "nccl-tests",
-                   in_place ? ":in-place" : "");
-    ep_record_set_str(r, EP_K_TEST, name);
+    ep_record_set_str(r, EP_K_TEST, run->test[in_place]);
     if (run->devices && run->one_host)
         ep_record_set_span(r, EP_K_HOST,
                            (struct ep_span){run->host.ptr, run->host.len});
@@ -185,7 +187,7 @@ static void set_probe(const struct ep_nt_run *run, const struct ep_nt_row *row,
 }
 
 int ep_nt_row_next(const struct ep_nt_run *run, struct ep_nt_row *row,
-                   char name[EP_NT_NAME_MAX + 16], struct ep_record *r)
+                   struct ep_record *r)
 {
     while (row->at < 4) {
         int i = row->at / 2;
@@ -195,8 +197,7 @@ int ep_nt_row_next(const struct ep_nt_run *run, struct ep_nt_row *row,
         row->at++;
         if (wrong ? !(cell->wrong > 0) : isnan(cell->busbw))
             continue;
-        ep_nt_record(run, wrong ? EP_GAUGE : EP_PROBE, row->ts, i == 1, name,
-                     r);
+        ep_nt_record(run, wrong ? EP_GAUGE : EP_PROBE, row->ts, i == 1, r);
         set_row(row, r);
         if (!wrong) {
             set_probe(run, row, cell, r);

@@ -24,7 +24,7 @@
 
 /* -1, "" or {NULL, 0} where not known. */
 struct ep_nt_run {
-    char test[EP_NT_NAME_MAX]; /* "all_reduce" */
+    char test[2][EP_NT_NAME_MAX + 16]; /* "all_reduce", "all_reduce:in-place" */
     int64_t iters;
     /* the devices */
     int64_t devices, nranks; /* nranks: of the first group */
@@ -43,7 +43,7 @@ struct ep_nt_device {
 void ep_nt_run_init(struct ep_nt_run *run);
 void ep_nt_run_free(struct ep_nt_run *run);
 
-/* program is "/x/all_reduce_perf": the test is all_reduce. */
+/* program is "/x/all_reduce_perf": the test is all_reduce; "": nccl-tests. */
 void ep_nt_run_test(struct ep_nt_run *run, struct ep_span program);
 
 void ep_nt_run_clear_devices(struct ep_nt_run *run);
@@ -75,17 +75,13 @@ void ep_nt_row_dtype(struct ep_nt_row *row, struct ep_span type);
 double ep_nt_number(const struct ep_fp_decimal *d, int exp10);
 
 /* The next record of the row: 1, or 0 if there are no more. Its strings are in
- * run, row and name. */
+ * run and row. */
 int ep_nt_row_next(const struct ep_nt_run *run, struct ep_nt_row *row,
-                   char name[EP_NT_NAME_MAX + 16], struct ep_record *r);
+                   struct ep_record *r);
 
-/*
- * Fill *r with what all records of the run have. in_place: the test's name says
- * so, in name.
- */
+/* Fill *r with what all records of the run have. Its strings are in run. */
 void ep_nt_record(const struct ep_nt_run *run, enum ep_type type, double ts,
-                  bool in_place, char name[EP_NT_NAME_MAX + 16],
-                  struct ep_record *r);
+                  bool in_place, struct ep_record *r);
 
 /* ---- the two forms: as functions of struct ep_importer ---- */
 

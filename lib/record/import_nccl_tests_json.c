@@ -2,10 +2,12 @@
 /*
  * import_nccl_tests_json.c - what nccl-tests writes with -J:
  *
- *     {"version":1,"start_time":"2026-07-09 16:03:21","args":[".../all_reduce_perf",
- *      ...],"env":[...],"nccl_version":22800,"config":{"nthreads":1,"ngpus":1,
- *      ...,"devices":[{"rank":0,"group":0,"pid":6151,"hostname":"n1","device":0,
- *      "device_hex":"0000:01:00","device_info":"..."}]},"results":[{"size":8,
+ *     {"version":1,"start_time":"2026-07-09 16:03:21","args":[
+ *      "x/all_reduce_perf",...],"env":[...],"nccl_version":22800,
+ *      "config":{"nthreads":1,"ngpus":1,
+ *      ...,"devices":[{"rank":0,"group":0,"pid":6151,"hostname":"n1",
+ *      "device":0,"device_hex":"0000:01:00","device_info":"..."}]},
+ *      "results":[{"size":8,
  *      "count":2,"type":"float","redop":"sum","root":"    -1","out_of_place":
  *      {"time":9.3,"alg_bw":1.5,"bus_bw":1.5,"nwrong":0},"in_place":{...},
  *      "actual_iterations":20,"experiment_name":""}],...}
@@ -15,8 +17,8 @@
  * gauge. It includes the wait for the others: the one that is late has the
  * shortest time. devices has the first device of each process only.
  *
- * env is passed over: it may have secrets in it. A number that is not one is the
- * string "nan", and what was not measured is null.
+ * env is passed over: it may have secrets in it. A number that is not one is
+ * the string "nan", and what was not measured is null.
  *
  * [1] NVIDIA/nccl-tests: src/util.cu.
  */
@@ -68,7 +70,6 @@ struct ep_nt_json {
     double ts;
     struct ep_strip_zone zone;
     struct ep_buf room;
-    char name[EP_NT_NAME_MAX + 16];
 };
 
 static long read_source(void *ctx, void *dst, size_t cap, struct ep_error *err)
@@ -221,7 +222,7 @@ static int summary(struct ep_nt_json *t, double value, const char *name,
 {
     if (isnan(value))
         return 0;
-    ep_nt_record(&t->run, EP_GAUGE, t->ts, false, t->name, r);
+    ep_nt_record(&t->run, EP_GAUGE, t->ts, false, r);
     ep_record_set_str(r, EP_K_NAME, name);
     ep_record_set_num(r, EP_K_VALUE, value);
     ep_record_set_str(r, EP_K_UNIT, unit);
@@ -396,7 +397,7 @@ static void make_process(struct ep_nt_json *t, double value, double spread,
         t->process < t->nprocesses ? &t->processes[t->process] : NULL;
     bool one = t->threads == 1 && t->gpus == 1;
 
-    ep_nt_record(&t->run, EP_GAUGE, t->ts, t->half == 1, t->name, r);
+    ep_nt_record(&t->run, EP_GAUGE, t->ts, t->half == 1, r);
     ep_record_set_str(r, EP_K_NAME, "nccl_tests_process_time");
     ep_record_set_num(r, EP_K_VALUE, value);
     ep_record_set_str(r, EP_K_UNIT, "s");
@@ -508,8 +509,8 @@ int ep_nt_json_next(struct ep_nt_json *t, struct ep_source *s,
         err = &own;
     t->source = s;
     for (;;) {
-        if (t->in_row && (ep_nt_row_next(&t->run, &t->row, t->name, r) > 0 ||
-                          next_process(t, r) > 0))
+        if (t->in_row &&
+            (ep_nt_row_next(&t->run, &t->row, r) > 0 || next_process(t, r) > 0))
             return 1;
         t->in_row = false;
         rc = ep_json_stream_next(t->stream, &key, &j, &v, err);

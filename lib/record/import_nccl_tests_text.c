@@ -7,14 +7,14 @@
  *     # Using devices
  *     #  Rank  0 Group  0 Pid   6151 on     ubuntu device  0 [0000:01:00] NAME
  *     #                                        out-of-place       in-place
- *     #       size  count  type  redop  root  time  algbw  busbw #wrong  time ...
- *         1048576  262144  float   sum    -1  93.1  11.26  11.26      0  92.9 ...
+ *     #      size  count  type  redop  root  time  algbw  busbw #wrong  time ..
+ *         1048576  262144  float  sum    -1  93.1  11.26  11.26      0  92.9 ..
  *
  * The columns are those that the heading names, since they have changed over
  * the years: no root, no redop, "error" instead of #wrong, "bytes" for size; -I
- * adds four for each half, -S the time. A test that does not use redop may leave
- * it blank; one that is not measured in place, or not out of place, leaves half
- * of the row blank.
+ * adds four for each half, -S the time. A test that does not use redop may
+ * leave it blank; one that is not measured in place, or not out of place,
+ * leaves half of the row blank.
  *
  * [1] NVIDIA/nccl-tests: src/util.cu, and src/common.cu before 2025-10.
  */
@@ -56,7 +56,6 @@ struct ep_nt_text {
     struct ep_strip strip;
     struct ep_strip_zone zone;
     struct ep_buf scratch;
-    char name[EP_NT_NAME_MAX + 16];
 };
 
 struct tokens {
@@ -188,7 +187,7 @@ static void take_run(struct ep_nt_text *t, struct ep_cursor c)
     int64_t warmups;
 
     if (!t->named)
-        t->run.test[0] = '\0';
+        ep_nt_run_test(&t->run, (struct ep_span){"", 0});
     t->named = false;
     t->run.iters = -1;
     ep_nt_run_clear_devices(&t->run);
@@ -217,7 +216,7 @@ static int take_summary(struct ep_nt_text *t, struct ep_cursor c, int exp10,
     value = ep_nt_number(&d, exp10);
     if (isnan(value))
         return 0;
-    ep_nt_record(&t->run, EP_GAUGE, line_time(t), false, t->name, r);
+    ep_nt_record(&t->run, EP_GAUGE, line_time(t), false, r);
     ep_record_set_str(r, EP_K_NAME, name);
     ep_record_set_num(r, EP_K_VALUE, value);
     ep_record_set_str(r, EP_K_UNIT, unit);
@@ -423,7 +422,7 @@ int ep_nt_text_next(struct ep_nt_text *t, struct ep_source *s,
         struct ep_cursor c;
         int rc;
 
-        if (t->in_row && ep_nt_row_next(&t->run, &t->row, t->name, r) > 0)
+        if (t->in_row && ep_nt_row_next(&t->run, &t->row, r) > 0)
             return 1;
         t->in_row = false;
         rc = ep_source_line(s, err);

@@ -3,7 +3,7 @@
  * pattern.h - records out of any line of text, by regular expressions (PCRE2)
  * whose named groups are keys of evenpace-record(5).
  *
- *     ep \d+ train, step (?<step>\d+), .*cuda:(?<gpu_index>\d+) .*, (?<dur>[\d.]+) sec/step
+ *     train, step (?<step>\d+), .*cuda:(?<rank>\d+) .*, (?<dur>[\d.]+) sec/step
  *
  * A group is named as the key that it becomes, or as the key and its unit,
  * dur_ms or value_GBps, where the text has the number alone. A number may carry
@@ -118,17 +118,17 @@ void ep_pattern_cursor_free(struct ep_pattern_cursor *c);
 
 /*
  * Begin with a line, borrowed until the next one. False if no pattern can match
- * it. Cost: one look for each pattern's literal, 8 GB/s each, and for headings.
+ * it. Cost: one pass for all literals and headings together, 2 GB/s.
  */
 bool ep_pattern_begin(struct ep_pattern_cursor *c, const struct ep_patterns *p,
                       struct ep_span line);
 
 /*
  * The record of the next pattern that matches: a line gives one for each.
- * Returns 1; 0 if no more do; or an error with a reason, EP_EFORMAT or EP_ERANGE
- * (a group's text is not what its key is; a needed group took no part) or
- * EP_ELIMIT (the limits of a match), after which the call goes on with the
- * patterns behind. Strings of *r are borrowed from the line, *c and *p.
+ * Returns 1; 0 if no more do; or an error with a reason, EP_EFORMAT or
+ * EP_ERANGE (a group's text is not what its key is; a needed group took no
+ * part) or EP_ELIMIT (the limits of a match), after which the call goes on with
+ * the patterns behind. Strings of *r are borrowed from the line, *c and *p.
  */
 int ep_pattern_next(struct ep_pattern_cursor *c, const struct ep_patterns *p,
                     struct ep_record *r, struct ep_error *err) EP_MUST_USE;

@@ -33,7 +33,7 @@ void ep_literal_find(struct ep_literal *l, const char *regex);
 
 /*
  * Is it in s? Reads no byte beyond s[n - 1]. Cost: two bytes of it are compared
- * at 16 places at a time where the machine can; 8 GB/s.
+ * at 16 places at a time where the machine can; 8 GB/s on lines of 117 bytes.
  */
 bool ep_literal_in(const struct ep_literal *l, const char *s, size_t n);
 
@@ -64,9 +64,9 @@ void ep_literals_free(struct ep_literals *set); /* all-zero allowed */
 
 /*
  * Is any of them in s? Cost: independent of their number as long as it is a few
- * dozen, 6 GB/s with AVX2 (a form of "Teddy", G. Langdale, Hyperscan 2015: the
- * nibbles of three bytes in a row are looked up, 32 places at a time); without
- * it, that of ep_literal_in() for each.
+ * dozen, 2 GB/s on lines of 117 bytes with AVX2 (a form of "Teddy",
+ * G. Langdale, Hyperscan 2015: the nibbles of three bytes in a row are looked
+ * up, 32 places at a time); without it, that of ep_literal_in() for each.
  */
 bool ep_literals_any(const struct ep_literals *set, const char *s, size_t n);
 

@@ -302,10 +302,11 @@ static int number(struct ep_record *r, enum ep_key k, struct ep_span text,
                   struct ep_strip_zone *zone, struct ep_error *err)
 {
     char s[NUMBER_MAX + 1];
-    double x;
+    double x = 0;
     int rc;
 
-    if (k == EP_K_TS && ep_strip_time(zone, text.ptr, text.len, &x) == text.len)
+    if (k == EP_K_TS && text.len &&
+        ep_strip_time(zone, text.ptr, text.len, &x) == text.len)
         return set_number(r, k, x, true, err);
     if (text.len > NUMBER_MAX || memchr(text.ptr, '\0', text.len))
         return ep_error_set(err, EP_EFORMAT, "not a number");

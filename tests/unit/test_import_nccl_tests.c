@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_import_nccl_tests.c - the importers of nccl-tests, of the Flight Recorder
- * and of pickles: what is recognised, the reasons why elements are refused, and
- * all fixtures cut at every byte and with bytes damaged. What they make of whole
- * files is in import-more.bats.
+ * test_import_nccl_tests.c - the importers of nccl-tests, of the Flight
+ * Recorder and of pickles: what is recognised, the reasons why elements are
+ * refused, and all fixtures cut at every byte and with bytes damaged. What
+ * they make of whole files is in import-more.bats.
  */
 #include "config.h"
 
