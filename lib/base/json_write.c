@@ -176,18 +176,22 @@ void ep_jw_string(struct ep_jw *w, const char *str)
 void ep_jw_double(struct ep_jw *w, double x)
 {
     char text[EP_FP_MAX];
+    size_t n;
 
-    if (isfinite(x))
-        value(w, text, ep_fp_print(x, text));
-    else
+    if (!isfinite(x)) {
         ep_jw_null(w);
+        return;
+    }
+    n = ep_fp_print(x, text);
+    value(w, text, n);
 }
 
 void ep_jw_int(struct ep_jw *w, int64_t x)
 {
     char text[EP_FP_MAX];
+    size_t n = ep_fp_print_int(x, text);
 
-    value(w, text, ep_fp_print_int(x, text));
+    value(w, text, n);
 }
 
 void ep_jw_uint(struct ep_jw *w, uint64_t x)
