@@ -9,27 +9,12 @@
 #include "lsgd/round.h"
 
 #include "tap.h"
+#include "untouched.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-#define UNTOUCHED 0x5a
-
 static const struct ep_work few = {2, 6, 60}, many = {5, 15, 150};
-
-/* Nothing was written; copies are made with memcpy. */
-static bool same(const void *a, const void *b, size_t bytes)
-{
-    return memcmp(a, b, bytes) == 0;
-}
-
-static bool untouched(const void *p, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++)
-        if (((const unsigned char *)p)[i] != UNTOUCHED)
-            return false;
-    return true;
-}
 
 static bool is_work(const struct ep_work *w, uint64_t updates, uint64_t steps,
                     uint64_t tokens)
