@@ -10,9 +10,9 @@ setup() {
     halos=$top_srcdir/share/envs/halos.json
 }
 
-# sim OPTION...: JSON Lines of the published environment.
+# sim OPTION...: JSON Lines of the published environment, without remarks.
 sim() {
-    run -0 --separate-stderr lsgd-sim --event-only -f jsonl "$@" "$halos"
+    run -0 --separate-stderr lsgd-sim --event-only -q -f jsonl "$@" "$halos"
     [ -z "$stderr" ]
 }
 
@@ -131,6 +131,8 @@ takes() {
     sim -m diloco --steps 1024
     is .gps_updates 2
     is .steps 1024
+    sim -m diloco --steps 1.024e3 -H 3.2e1
+    is .steps 1024
     sim -m halos
     before=$output
     sim -m halos --alpha 1
@@ -157,6 +159,64 @@ takes() {
     takes async 42
     tiny # alone: no difference
     takes async 36 --contention
+}
+
+# wide: four regions of four workers; each a second of training, then two
+# transfers of a second from or to the first region, seldom alone.
+wide() {
+    jq -n '{
+        regions: [range(4) | {name: "r\(.)", speeds: [1, 1, 1, 1]}],
+        bandwidth_gbit_per_s: [range(4) | [1, 1, 1, 1]], gps_region: "r0",
+        step_seconds: 1, parameters: 125000000, bytes_per_parameter: 1,
+        total_steps: 1600, tokens_per_step: 2,
+        methods: {
+            async: {H: 1, gps: {lr: 1, beta: 0, N: 1}},
+            halos: {H: 1, K: 8, alpha: 0.5, lps: {lr: 1, beta: 0, N: 1},
+                gps: {lr: 1, beta: 0, N: 1}}},
+        options: {}}' >wide.json
+}
+
+@test "more on a link than it can carry is remarked" {
+    wide
+    remark='puts 1\.3[0-9] times what it can carry on the link (from r[0-3] to|inside) r[0-3]'
+    run -0 --separate-stderr lsgd-sim --event-only -m async,sync wide.json
+    # a round is 3 s, and each of the link's four workers needs it for one
+    is '.link_load // empty | . * 10 | round' 13
+    [[ $stderr =~ ^'lsgd-sim: async H=1 '$remark' (such links: in 1 of 2 rows); see --contention'$ ]]
+    run -0 --separate-stderr lsgd-sim --event-only -m async -q wide.json
+    [ -z "$stderr" ]
+    run -0 --separate-stderr lsgd-sim --event-only -m async --contention wide.json
+    [ -z "$stderr" ]
+    is '.link_load < 1.0001' true
+    # inside a region; sync sends nothing
+    run -0 --separate-stderr lsgd-sim --event-only -m halos -K 1e2 wide.json
+    [[ $stderr == 'lsgd-sim: halos H=1 K=100 puts 1.'*' on the link inside r'[0-3]' (such links: in 1 of 1 rows); see --contention' ]]
+    run -0 --separate-stderr lsgd-sim --event-only -m sync wide.json
+    [ -z "$stderr" ]
+    is 'has("link_load")' false
+    # the same in records, and of the published run
+    run -0 --separate-stderr lsgd-sim --event-only --records -m async wide.json
+    [[ $stderr =~ $remark ]]
+    run -0 --separate-stderr lsgd-sim --event-only "$halos"
+    [[ $stderr == 'lsgd-sim: async H=32 puts 1.48 times what it can carry on the link from r'[03]' to r'[03]' (such links: in 1 of 5 rows); see --contention' ]]
+}
+
+@test "--contention: the figures of the man page and of README.md" {
+    jq -n '{
+        regions: [range(16) as $i | {name: "r\($i)",
+            speeds: [range(64) | 0.5 + 0.05 * ((7 * $i + 3 * .) % 11)]}],
+        bandwidth_gbit_per_s: [range(16) as $i | [range(16) |
+            if . == $i then 100 else 10 end]],
+        gps_region: "r0", step_seconds: 1, parameters: 1000000000,
+        bytes_per_parameter: 2, total_steps: 2000000, tokens_per_step: 1,
+        methods: ({H: 32, gps: {lr: 1, beta: 0, N: 1}} | {
+            async: ., diloco: ., halos: (. + {K: 64, alpha: 0.25, lps: .gps})})
+        }' >large.json
+    halos=large.json
+    sim -m async,halos,diloco
+    is '.seconds / 36 | round / 100' '0.79 0.74 1.16'
+    sim -m async,halos,diloco --contention
+    is '.seconds / 36 | round / 100' '2.61 0.77 1.16'
 }
 
 @test "--server-time: once in a round, in a queue" {
@@ -213,8 +273,8 @@ takes() {
     sim -m halos --q4
     is '.bytes_between % (70426624 / 64 * 36)' 0
     is '.unsent < 0.1' true
-    sim -m async --q4 # has no such exchanges
-    is .gps_updates 4875
+    sim -m async,halos --q4 # async has no such exchanges
+    is 'select(.method == "async") | .gps_updates' 4875
 }
 
 @test "unequal numbers of workers" {
@@ -252,14 +312,14 @@ takes() {
     [[ ${lines[1]} == sim$'\t'halos$'\t'8$'\t'32$'\t'2434.4172* ]]
     [[ ${lines[2]} == type$'\t'method$'\t'H$'\t'K$'\t'region$'\t'* ]]
     [[ ${lines[7]} == type$'\t'method$'\t'H$'\t'K$'\t'worker$'\t'* ]]
-    run -0 bash -c "lsgd-sim --event-only -f tsv '$halos' |
+    run -0 bash -c "lsgd-sim --event-only -q -f tsv '$halos' |
         awk -F '\t' '{ print NF }' | uniq | wc -l"
     [ "$output" -eq 1 ]
     run -0 lsgd-sim --event-only -f text -q -m diloco "$halos"
     [ "${#lines[@]}" -eq 2 ]
     [[ ${lines[0]} != *stale* && ${lines[0]} != *unsent* ]]
     run -0 lsgd-sim --event-only -f text -v -m halos "$halos"
-    [[ $output == *'unsent'*'28 %'*'r3  '*'57 %'* ]]
+    [[ $output == *'unsent'*'28%'*'r3  '*'57%'* ]]
 }
 
 @test "environment from standard input, gzip, -o" {
@@ -279,10 +339,10 @@ takes() {
 
 @test "a full device is an error" {
     [ -c /dev/full ] || skip "no /dev/full"
-    run -2 --separate-stderr bash -c "lsgd-sim --event-only '$halos' >/dev/full"
+    run -2 --separate-stderr bash -c "lsgd-sim --event-only -q '$halos' >/dev/full"
     [[ $stderr == 'lsgd-sim: cannot write standard output: '* ]]
     run -2 --separate-stderr bash -c \
-        "lsgd-sim --event-only --records '$halos' >/dev/full"
+        "lsgd-sim --event-only -q --records '$halos' >/dev/full"
     [[ $stderr == 'lsgd-sim: cannot write standard output: '* ]]
 }
 
@@ -314,6 +374,16 @@ refused() {
         --event-only -K 0 "$halos"
     refused 'cannot use --merge-every: more than 64 values' \
         --event-only -K "$(seq -s, 65)" "$halos"
+    refused "cannot use '1e10' for --merge-every: not in 1..1000000000" \
+        --event-only -K 1e10 "$halos"
+    refused "cannot use '15e-1' for --local-steps: not a whole number" \
+        --event-only -H 15e-1 "$halos"
+    refused "cannot use '0' for --steps: not in 1..1000000000000" \
+        --event-only --steps 0 "$halos"
+    refused "cannot use '1e999' for --max-events: not a whole number" \
+        --event-only --max-events 1e999 "$halos"
+    refused "cannot use '' for --local-steps: not a number" \
+        --event-only -H 8, "$halos"
     refused "cannot use --records with --format text: it needs jsonl or tsv" \
         --event-only --records -f text "$halos"
     refused "cannot use '2' for --alpha: not in 0..1" \
@@ -323,20 +393,53 @@ refused() {
         --event-only -m async env.json
 }
 
+@test "options that would do nothing are refused" {
+    local option
+    for option in '-K 4 merge-every' '--alpha 1 alpha' '--q4 q4' \
+        '--carry carry'; do
+        # shellcheck disable=SC2086 # an option and its argument
+        refused "cannot use --${option##* }: it is for halos, so it would do nothing" \
+            --event-only -m async,diloco ${option% *} "$halos"
+    done
+    jq 'del(.methods.halos)' "$halos" >env.json
+    refused 'cannot use --merge-every: it is for halos, so it would do nothing' \
+        --event-only -K 4 env.json
+    refused 'cannot use --local-steps: sync has one step, so it would do nothing' \
+        --event-only -m sync -H 4 "$halos"
+    refused 'cannot use --server-time: it is for halos and async, so it would do nothing' \
+        --event-only -m sync,diloco --server-time 1s "$halos"
+    refused 'cannot use --rejoin: there is no --mttf, so it would do nothing' \
+        --event-only --rejoin 10m "$halos"
+    # a rate of 0 that was asked for is no mistake; nor one of the environment
+    sim -m diloco --rejoin 10m --mttf 0
+    jq '.options.mean_seconds_to_failure = 7200' "$halos" >env.json
+    halos=env.json
+    sim -m diloco --rejoin 10m
+    is '.failures > 0' true
+    # back at once
+    sim -m diloco --rejoin 0
+    short=$output
+    sim -m diloco
+    [ "$output" = "$short" ]
+}
+
 @test "bad environments" {
     refused 'cannot open nowhere.json: No such file or directory' \
         --event-only nowhere.json
     : >empty.json
     run -2 --separate-stderr lsgd-sim --event-only empty.json
-    [[ $stderr == 'lsgd-sim: cannot use empty.json: byte 0: '* ]]
+    [[ $stderr == 'lsgd-sim: cannot use empty.json: line 1, column 1 (byte 0): '* ]]
     head -c 500 "$halos" >cut.json
     run -2 --separate-stderr lsgd-sim --event-only cut.json
-    [[ $stderr == 'lsgd-sim: cannot use cut.json: byte '* ]]
+    [[ $stderr == 'lsgd-sim: cannot use cut.json: line 1'[0-9]', column '*' (byte 500): '* ]]
     jq -c '.sped = 1' "$halos" >env.json
     run -2 --separate-stderr lsgd-sim --event-only env.json
-    [[ $stderr == *'byte '*": environment: unknown key 'sped'" ]]
+    [[ $stderr == *'line 1, column '*' (byte '*"): environment: unknown key 'sped'" ]]
+    sed 's/"total_steps"/"totalsteps"/' "$halos" >env.json
+    refused "cannot use env.json: line 18, column 4 (byte $(grep -bo totalsteps env.json | cut -d: -f1)): environment: unknown key 'totalsteps'" \
+        --event-only env.json
     jq -c 'del(.parameters, .methods)' "$halos" >env.json
-    refused 'cannot use env.json: byte 0: environment: missing: parameters, methods' \
+    refused 'cannot use env.json: line 1, column 1 (byte 0): environment: missing: parameters, methods' \
         --event-only env.json
     jq -c '.regions[1].speeds[2] = 0' "$halos" >env.json
     run -2 --separate-stderr lsgd-sim --event-only env.json
@@ -356,10 +459,53 @@ refused() {
 
 @test "a run that cannot end says so" {
     tiny '{"failures": [{"worker": "a/0", "down_seconds": 5}]}'
-    refused 'cannot finish async: nothing can happen any more at 11 s, with 0 of 30 steps done and 1 of 1 workers down' \
-        --event-only -m async tiny.json
+    unfinished='cannot finish async H=10: nothing can happen any more at 11 s, with 0 of 30 steps done and 1 of 1 workers down'
+    run -2 --separate-stderr lsgd-sim --event-only -m async tiny.json
+    [ "$stderr" = "lsgd-sim: $unfinished" ]
+    [ "$output" = "{\"type\":\"sim\",\"method\":\"async\",\"H\":10,\"failed\":\"$unfinished\"}" ]
     tiny
     run -2 --separate-stderr lsgd-sim --event-only -m async --max-events 10000 \
         --mttf 1ms --rejoin 1ms tiny.json
-    [[ $stderr == 'lsgd-sim: cannot finish async: too many events at '*' s, with 0 of 30 steps done and '* ]]
+    [[ $stderr == 'lsgd-sim: cannot finish async H=10: too many events at '*' s, with 0 of 30 steps done and '* ]]
+}
+
+@test "runs that cannot end leave the others their rows" {
+    tiny '{"failures": [{"worker": "a/0", "down_seconds": 25}]}' '[1, 1]'
+    # diloco waits for ever; halos gets no delta together
+    run -2 --separate-stderr lsgd-sim --event-only -f jsonl -K 1,1e9 \
+        --max-events 1e4 -v tiny.json
+    is 'select(.type == "sim") | "\(.method)/\(.K // "-")/\(has("failed"))"' \
+        'halos/1/false halos/1000000000/true async/-/false diloco/-/true sync/-/true'
+    is 'select(.failed) | has("seconds") or has("failures")' 'false false false'
+    is 'select(.type == "sim_worker") | .method' 'halos halos async async'
+    is 'select(.failed).failed' "$(sed 's/^lsgd-sim: //' <<<"$stderr" | paste -sd' ')"
+    [ "$(wc -l <<<"$stderr")" -eq 3 ]
+    [[ $stderr == *'cannot finish halos H=10 K=1000000000: too many events at '* ]]
+    [[ $stderr == *'cannot finish diloco H=10: nothing can happen any more at '* ]]
+    # of those that are over, the slowest has speed 1
+    [ "$(jq -s 'map(.speed // empty) | min' <<<"$output")" = 1 ]
+    run -2 --separate-stderr lsgd-sim --event-only -f text -q tiny.json
+    [[ ${lines[1]} =~ ^'halos '.*\ 0\.0[0-9]+ ]]
+    [[ ${lines[3]} =~ ^'diloco 10'(\ +-)+$ ]]
+    # a table of its own for what failed
+    [[ $output == *'method'*'failures lost'*'halos'* ]]
+    run -2 --separate-stderr lsgd-sim --event-only -f tsv -v tiny.json
+    [ "$(grep -c $'^type\t' <<<"$output")" -eq 3 ]
+    [ "$(awk -F '\t' '$1 == "sim" { print NF }' <<<"$output" | uniq | wc -l)" -eq 1 ]
+    [[ $output == *$'sim\tdiloco\t10\t\t'*$'\tcannot finish diloco H=10: '* ]]
+    # -o: what there is, in place
+    run -2 lsgd-sim --event-only -o out.jsonl -m diloco,async tiny.json
+    [ "$(jq -r .method out.jsonl | paste -sd' ')" = 'diloco async' ]
+    # records of those that ended are all there
+    run -2 --separate-stderr lsgd-sim --event-only --records -m diloco,async tiny.json
+    [ "$(jq -s 'map(select(.job == "async H=10").steps) | add >= 60' <<<"$output")" = true ]
+    # nothing but failures: settings alone
+    run -2 --separate-stderr lsgd-sim --event-only -f text -q -m diloco tiny.json
+    [ "$output" = $'method  H\ndiloco 10' ]
+}
+
+@test "the table of the published run fits 80 columns" {
+    run -0 bash -c "lsgd-sim --event-only -v -q -f text --mttf 2h --rejoin 10m '$halos' |
+        awk 'length > 80'"
+    [ -z "$output" ]
 }

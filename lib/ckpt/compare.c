@@ -4,15 +4,15 @@
  *
  * Tensors are cut into chunks, which threads take one after the other; a chunk
  * is read once, decoded in blocks that stay in the cache. Where the bytes of a
- * block are equal only the norm of A is left to compute. The loops add to
- * LANES sums each, so that compilers can vectorise them without changing the
- * order of additions.
+ * block are equal only the norm of A is left to compute. The sums are
+ * compare_body.h, once for each level of base/simd.h.
  */
 #include "config.h"
 
 #include "ckpt/compare.h"
 
 #include "base/mem.h"
+#include "base/simd.h"
 #include "base/thread.h"
 #include "ckpt/arena.h"
 #include "ckpt/convert.h"
@@ -22,7 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 1 << 20, BLOCK = 4096, LANES = 8 };
+/* two blocks of double are a third of a first-level cache */
+enum { CHUNK = 1 << 20, BLOCK = 1024, LANES = 8, LINE = 64 };
 
 struct sums {
     double diff2, a2; /* sums of squares */
@@ -53,65 +54,109 @@ static double ratio(double diff, double a)
     return diff > 0 ? diff / a : 0;
 }
 
-static double add_lanes(const double v[LANES])
+/* ==== Sums of a block ==== */
+
+struct lanes {
+    double a2[LANES], diff2[LANES], max[LANES];
+    int64_t differ[LANES]; /* minus how many */
+};
+
+#ifdef __clang__
+#pragma STDC FP_CONTRACT OFF
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 4")
+#endif
+
+#define CAT2_(a, b) a##_##b
+#define CAT2(a, b) CAT2_(a, b)
+#define NAME(verb) CAT2(verb, LEVEL)
+
+#define LEVEL portable
+#define VECTOR_BYTES 16
+#define TARGET
+#include "ckpt/compare_body.h"
+#undef LEVEL
+#undef VECTOR_BYTES
+#undef TARGET
+
+#ifdef __x86_64__
+#define LEVEL avx2
+#define VECTOR_BYTES 32
+#define TARGET __attribute__((target("avx2")))
+#include "ckpt/compare_body.h"
+#undef LEVEL
+#undef VECTOR_BYTES
+#undef TARGET
+
+#define LEVEL avx512
+#define VECTOR_BYTES 64
+#define TARGET __attribute__((target("avx512f,avx512dq")))
+#include "ckpt/compare_body.h"
+#endif
+
+static void add_lanes(struct lanes *to, const double *a, const double *b,
+                      size_t n)
 {
-    double sum = 0;
-
-    for (int k = 0; k < LANES; k++)
-        sum += v[k];
-    return sum;
-}
-
-/* Add the squares of n finite values. */
-static void add_norm(struct sums *s, const double *a, size_t n)
-{
-    double sum[LANES] = {0};
-    size_t i = 0;
-
-    for (; i + LANES <= n; i += LANES)
-        for (size_t k = 0; k < LANES; k++)
-            sum[k] += a[i + k] * a[i + k];
-    for (size_t k = 0; i + k < n; k++)
-        sum[k] += a[i + k] * a[i + k];
-    s->a2 += add_lanes(sum);
-}
-
-/* Add what n finite values of A and B differ by; at: index of the first. */
-static void add_finite(struct sums *s, const double *a, const double *b,
-                       size_t n, uint64_t at)
-{
-    double sum[LANES] = {0}, most[LANES] = {0}, differ[LANES] = {0};
-    double max = 0;
-    size_t i = 0;
-
-    for (; i + LANES <= n; i += LANES)
-        for (size_t k = 0; k < LANES; k++) {
-            double d = fabs(a[i + k] - b[i + k]);
-
-            sum[k] += d * d;
-            most[k] = d > most[k] ? d : most[k];
-            differ[k] += d > 0 ? 1 : 0;
-        }
-    for (size_t k = 0; i + k < n; k++) {
-        double d = fabs(a[i + k] - b[i + k]);
-
-        sum[k] += d * d;
-        most[k] = d > most[k] ? d : most[k];
-        differ[k] += d > 0 ? 1 : 0;
+#ifdef __x86_64__
+    switch (ep_simd_level()) {
+    case EP_SIMD_AVX512:
+        add_lanes_avx512(to, a, b, n);
+        return;
+    case EP_SIMD_AVX2:
+        add_lanes_avx2(to, a, b, n);
+        return;
+    case EP_SIMD_PORTABLE:
+        break;
     }
-    s->diff2 += add_lanes(sum);
-    s->differing += (uint64_t)add_lanes(differ);
-    for (int k = 0; k < LANES; k++)
-        max = most[k] > max ? most[k] : max;
-    if (max > s->max) {
-        for (i = 0; i < n && fabs(a[i] - b[i]) < max;)
+#endif
+    add_lanes_portable(to, a, b, n);
+}
+
+/*
+ * Add the norm of n values of A, and what those of B differ from them by (b
+ * NULL: nothing); at: index of the first. Both arrays have room for zeros
+ * behind the last, up to a multiple of LANES. If one is not finite, nothing is
+ * added and the result is false; that is seen from the sums, which do not
+ * overflow where the values come from a type up to F32.
+ */
+static bool add_finite(struct sums *s, double *a, double *b, size_t n,
+                       uint64_t at)
+{
+    struct lanes l;
+    double max = 0, a2 = 0, diff2 = 0;
+    uint64_t differing = 0;
+    size_t whole = n;
+
+    for (; whole % LANES; whole++) {
+        a[whole] = 0;
+        if (b)
+            b[whole] = 0;
+    }
+    add_lanes(&l, a, b, whole);
+    for (int k = 0; k < LANES; k++) {
+        a2 += l.a2[k];
+        diff2 += l.diff2[k];
+        differing += (uint64_t)-l.differ[k];
+        max = l.max[k] > max ? l.max[k] : max;
+    }
+    if (!isfinite(a2) || !isfinite(diff2))
+        return false;
+    s->a2 += a2;
+    s->diff2 += diff2;
+    s->differing += differing;
+    if (b && max > s->max) {
+        size_t i = 0;
+
+        while (i < n && fabs(a[i] - b[i]) < max)
             i++;
         s->max = max;
         s->max_at = at + i;
     }
+    return true;
 }
 
-/* The same with any values, one by one. */
+/* The same with any values, one by one. Squares may overflow. */
 static void add_any(struct sums *s, const double *a, const double *b, size_t n,
                     uint64_t at)
 {
@@ -141,6 +186,13 @@ static void add_any(struct sums *s, const double *a, const double *b, size_t n,
     }
 }
 
+/* Elements of two tensors, asked for a block ahead. */
+static void ask(const char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i += LINE)
+        __builtin_prefetch(p + n + i);
+}
+
 static void compare_values(const struct ep_compared *t, struct chunk *c)
 {
     size_t size_a = ep_dtype_bits(t->a->dtype) / 8;
@@ -154,23 +206,18 @@ static void compare_values(const struct ep_compared *t, struct chunk *c)
     s->bits_differ = !one_type;
     for (uint64_t i = 0; i < c->n; i += BLOCK) {
         size_t n = c->n - i < BLOCK ? (size_t)(c->n - i) : BLOCK;
-        bool same = one_type && memcmp(pa, pb, n * size_a) == 0;
-        bool finite;
+        bool same;
 
+        ask(pa, n * size_a);
+        ask(pb, n * size_b);
+        same = one_type && memcmp(pa, pb, n * size_a) == 0;
         ep_decode_f64(t->a->dtype, pa, a, n);
-        finite = ep_first_nonfinite_f64(a, n) == n;
         if (!same) {
             s->bits_differ = true;
             ep_decode_f64(t->b->dtype, pb, b, n);
-            finite = finite && ep_first_nonfinite_f64(b, n) == n;
         }
-        if (finite) {
-            add_norm(s, a, n);
-            if (!same)
-                add_finite(s, a, b, n, c->at + i);
-        } else {
+        if (!add_finite(s, a, same ? NULL : b, n, c->at + i))
             add_any(s, a, same ? a : b, n, c->at + i);
-        }
         pa += n * size_a;
         pb += n * size_b;
     }

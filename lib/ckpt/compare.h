@@ -82,7 +82,7 @@ enum ep_compare_verdict {
 /*
  * Compare. a and b must stay open while *r is used. EP_ESYS, EP_ELIMIT if the
  * threads cannot be started; *r needs no ep_compare_free then.
- * Cost: one pass over the data of both; private memory 64 KiB per thread and
+ * Cost: one pass over the data of both; private memory 16 KiB per thread and
  * about 0.1 KiB per tensor and per 2^20 elements.
  */
 int ep_compare_run(struct ep_compare *r, const struct ep_ckpt *a,

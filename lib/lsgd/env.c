@@ -252,6 +252,7 @@ static int read_worker(const struct ep_fields *p, const struct ep_env *env,
 {
     struct ep_span s = f->part.v.raw, name = s;
     size_t r, i = 0, digits = 0;
+    bool zeros;
 
     if (f->part.v.kind != EP_JSON_STRING)
         return ep_fields_fail(p, s.ptr, EP_EFORMAT, f->name, "not a string");
@@ -261,8 +262,9 @@ static int read_worker(const struct ep_fields *p, const struct ep_env *env,
     name.len = s.len > digits ? s.len - digits - 1 : 0;
     for (size_t d = s.len - digits; d < s.len && i < EP_ENV_WORKERS; d++)
         i = 10 * i + (size_t)(s.ptr[d] - '0');
+    zeros = digits > 1 && s.ptr[s.len - digits] == '0'; /* "00" is no name */
     r = find_region(env, name);
-    if (!digits || digits == s.len || s.ptr[name.len] != '/' ||
+    if (!digits || zeros || digits == s.len || s.ptr[name.len] != '/' ||
         r == env->nregions || i >= env->region[r].workers)
         return ep_fields_fail(p, s.ptr, EP_EDOM, f->name,
                               "no such worker (REGION/NUMBER, from 0)");
@@ -382,6 +384,21 @@ static int read_options(struct ep_fields *p, struct ep_env *env,
 
 /* ==== The whole ==== */
 
+/* The scanner's "byte N: reason", as our own messages have it. */
+static int refuse_syntax(const struct ep_fields *p, const struct ep_json *j,
+                         int code)
+{
+    struct ep_error own;
+    const char *reason;
+
+    if (!p->err)
+        return code;
+    own = *p->err;
+    reason = strstr(own.msg, ": ");
+    (void)ep_error_set(p->err, code, "%s", reason ? reason + 2 : own.msg);
+    return ep_fields_place(p, p->text + ep_json_offset(j), code);
+}
+
 static int read_gps_region(const struct ep_fields *p, struct ep_env *env,
                            const struct ep_field *f)
 {
@@ -443,8 +460,7 @@ int ep_env_parse(struct ep_env *env, const char *text, size_t len,
         rc = ep_part_whole(&j, &root);
     if (rc == 0)
         rc = ep_json_end(&j); /* checks all of the syntax */
-    if (rc == 0)
-        rc = read_all(&p, env, &root);
+    rc = rc < 0 ? refuse_syntax(&p, &j, rc) : read_all(&p, env, &root);
     if (rc < 0)
         ep_env_free(env);
     return rc;

@@ -88,8 +88,8 @@ struct ep_env {
 
 /*
  * text    [len] JSON
- * Errors: EP_EFORMAT, EP_ETRUNC, EP_ELIMIT, EP_ERANGE, EP_EDOM with "byte N:
- * KEY: reason"; nothing to free then. Cost: O(len).
+ * Errors: EP_EFORMAT, EP_ETRUNC, EP_ELIMIT, EP_ERANGE, EP_EDOM with "line
+ * L, column C (byte N): KEY: reason", L and C from 1; nothing to free then. Cost: O(len).
  */
 int ep_env_parse(struct ep_env *env, const char *text, size_t len,
                  struct ep_error *err) EP_MUST_USE;

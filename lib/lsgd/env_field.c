@@ -4,11 +4,33 @@
 
 #include "lsgd/env_field.h"
 
+/* A character of UTF-8 begins at each byte that is not 10xxxxxx. */
+static bool begins_character(char c)
+{
+    return ((unsigned char)c & 0xc0) != 0x80;
+}
+
+int ep_fields_place(const struct ep_fields *p, const char *at, int code)
+{
+    size_t line = 1, column = 1;
+
+    for (const char *c = p->text; c < at; c++) {
+        column += begins_character(*c);
+        if (*c == '\n') {
+            line++;
+            column = 1;
+        }
+    }
+    (void)ep_error_prefix(p->err, "line %zu, column %zu (byte %zu)", line,
+                          column, (size_t)(at - p->text));
+    return code;
+}
+
 int ep_fields_fail(const struct ep_fields *p, const char *at, int code,
                    const char *name, const char *reason)
 {
-    return ep_error_set(p->err, code, "byte %zu: %s: %s",
-                        (size_t)(at - p->text), name, reason);
+    (void)ep_error_set(p->err, code, "%s: %s", name, reason);
+    return ep_fields_place(p, at, code);
 }
 
 int ep_part_whole(struct ep_json *j, struct ep_part *part)
@@ -41,10 +63,10 @@ static int refuse_key(const struct ep_fields *p,
 {
     char shown[64];
 
-    return ep_error_set(
-        p->err, EP_EFORMAT, "byte %zu: %s: %s '%s'",
-        (size_t)(key->raw.ptr - p->text), name, what,
+    (void)ep_error_set(
+        p->err, EP_EFORMAT, "%s: %s '%s'", name, what,
         ep_escape(shown, sizeof shown, key->raw.ptr, key->raw.len));
+    return ep_fields_place(p, key->raw.ptr, EP_EFORMAT);
 }
 
 static int check_missing(const struct ep_fields *p, const char *at,
@@ -57,9 +79,11 @@ static int check_missing(const struct ep_fields *p, const char *at,
     for (size_t i = 0; i < n; i++)
         if (!f[i].have && !f[i].optional)
             ep_buf_addf(&list, "%s%s", list.len ? ", " : "", f[i].name);
-    if (list.len)
-        rc = ep_error_set(p->err, EP_EFORMAT, "byte %zu: %s: missing: %s",
-                          (size_t)(at - p->text), name, list.ptr);
+    if (list.len) {
+        (void)ep_error_set(p->err, EP_EFORMAT, "%s: missing: %s", name,
+                           list.ptr);
+        rc = ep_fields_place(p, at, EP_EFORMAT);
+    }
     ep_buf_free(&list);
     return rc;
 }
@@ -113,11 +137,12 @@ int ep_part_number(const struct ep_fields *p, const struct ep_part *part,
     if (part->v.kind != EP_JSON_NUMBER)
         return ep_fields_fail(p, at, EP_EFORMAT, name, "not a number");
     if (ep_json_double(&part->v, &x) < 0 || x > hi || x < 0 ||
-        (least == EP_ABOVE_ZERO && x <= 0))
-        return ep_error_set(
-            p->err, EP_ERANGE, "byte %zu: %s: not %s and at most %g",
-            (size_t)(at - p->text), name,
-            least == EP_ABOVE_ZERO ? "above 0" : "at least 0", hi);
+        (least == EP_ABOVE_ZERO && x <= 0)) {
+        (void)ep_error_set(p->err, EP_ERANGE, "%s: not %s and at most %g", name,
+                           least == EP_ABOVE_ZERO ? "above 0" : "at least 0",
+                           hi);
+        return ep_fields_place(p, at, EP_ERANGE);
+    }
     *out = x;
     return 0;
 }
@@ -140,10 +165,11 @@ int ep_field_integer(const struct ep_fields *p, const struct ep_field *f,
     rc = ep_json_int(&f->part.v, &x);
     if (rc == EP_EFORMAT)
         return ep_fields_fail(p, at, EP_EFORMAT, f->name, "not a whole number");
-    if (rc < 0 || x < lo || x > hi)
-        return ep_error_set(
-            p->err, EP_ERANGE, "byte %zu: %s: not in %lld..%lld",
-            (size_t)(at - p->text), f->name, (long long)lo, (long long)hi);
+    if (rc < 0 || x < lo || x > hi) {
+        (void)ep_error_set(p->err, EP_ERANGE, "%s: not in %lld..%lld", f->name,
+                           (long long)lo, (long long)hi);
+        return ep_fields_place(p, at, EP_ERANGE);
+    }
     *out = (uint64_t)x;
     return 0;
 }

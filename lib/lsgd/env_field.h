@@ -6,7 +6,8 @@
  * table and keeps where each value is; then the values are read, in any order.
  * The text as a whole has passed the scanner before.
  *
- * Errors: "byte N: KEY: reason", N from the beginning of the text.
+ * Errors: "line L, column C (byte N): KEY: reason", L and C from 1, C in
+ * characters, N from 0.
  */
 #ifndef EP_LSGD_ENV_FIELD_H
 #define EP_LSGD_ENV_FIELD_H
@@ -39,6 +40,9 @@ enum ep_least { EP_FROM_ZERO, EP_ABOVE_ZERO };
 /* Error at a place in the text. Returns code. */
 int ep_fields_fail(const struct ep_fields *p, const char *at, int code,
                    const char *name, const char *reason);
+
+/* Put the line and column of a place before the message. Returns code. */
+int ep_fields_place(const struct ep_fields *p, const char *at, int code);
 
 /* Read the members of an object: each key is one of f[n], at most once; all
    that are not optional are there. name is for messages. */

@@ -60,3 +60,20 @@ int ep_gps_delta(struct ep_gps *g, size_t client, uint64_t x,
     c->version = g->version;
     return 0;
 }
+
+int ep_gps_fetch(struct ep_gps *g, size_t client, uint64_t version,
+                 struct ep_error *err)
+{
+    if (client >= g->nclients)
+        return ep_error_set(err, EP_EDOM,
+                            "cannot fetch parameters: no client %zu, there "
+                            "are %zu",
+                            client, g->nclients);
+    if (version > g->version || (g->config.q4 && version < g->version))
+        return ep_error_set(err, EP_EDOM,
+                            "cannot fetch parameters: version %" PRIu64
+                            " for client %zu, and %" PRIu64 " is current",
+                            version, client, g->version);
+    g->client[client].version = version;
+    return 0;
+}

@@ -5,6 +5,8 @@
  *     on u of client r, in the order of arrival:
  *         optimiser step with u; version += 1
  *         send the parameters back to that client only
+ *     on a fetch of client r (one that was away, or takes them elsewhere):
+ *         what it holds is what it fetched; its exchange is given up
  *
  * Clients are the regions of HALoS (arXiv 2506.04531, algorithm 2), or the
  * workers themselves: then this is asynchronous local SGD with delayed
@@ -55,6 +57,24 @@ void ep_gps_free(struct ep_gps *g); /* all-zero allowed */
  */
 int ep_gps_delta(struct ep_gps *g, size_t client, uint64_t x,
                  const struct ep_work *w, struct ep_gps_effect *out,
+                 struct ep_error *err) EP_MUST_USE;
+
+/*
+ * A client has taken the parameters of a version, usually the current one,
+ * other than by a reply: after it was away, or when its delta was lost. What
+ * it holds is then that version, from which the staleness of its next delta
+ * counts. Told at the fetch or, if that is out of sight, before the delta that
+ * started from it. The exchange that was under way, if any, is given up: no
+ * number has passed, the next delta's is again the last answered plus 1, and
+ * the driver hands in none of before.
+ *
+ * The vectors are the driver's: theta to the client (EP_OP_FETCH), and with q4
+ * also into its replica, so that then only the current version will do.
+ *
+ * EP_EDOM if client >= nclients or there is no such version ("cannot fetch
+ * parameters: ..."); nothing has changed then. O(1).
+ */
+int ep_gps_fetch(struct ep_gps *g, size_t client, uint64_t version,
                  struct ep_error *err) EP_MUST_USE;
 
 #endif

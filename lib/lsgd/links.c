@@ -29,6 +29,7 @@ struct share {
 struct link {
     double bits_s;
     bool between;
+    double bytes; /* that arrived */
     /* contention */
     size_t flows;       /* on it now */
     double v;           /* bits that each of them got since the link was idle */
@@ -218,6 +219,7 @@ bool ep_links_arrived(struct ep_links *l, const struct ep_vevent *e)
         return false;
     f->busy = false;
     f->gen++;
+    l->link[f->link].bytes += f->bytes;
     if (l->link[f->link].between)
         l->between += f->bytes;
     else
@@ -229,6 +231,24 @@ void ep_links_bytes(const struct ep_links *l, double *between, double *inside)
 {
     *between = l->between;
     *inside = l->inside;
+}
+
+double ep_links_busiest(const struct ep_links *l, size_t *from, size_t *to)
+{
+    size_t n = l->config.nregions;
+    double most = 0;
+
+    *from = *to = 0;
+    for (size_t i = 0; i < l->nlinks; i++) {
+        double seconds = l->link[i].bytes * 8 / l->link[i].bits_s;
+
+        if (seconds <= most)
+            continue;
+        most = seconds;
+        *from = i < n * n ? i / n : i - n * n;
+        *to = i < n * n ? i % n : i - n * n;
+    }
+    return most;
 }
 
 void ep_links_credit(struct ep_links *l, double between, double inside)

@@ -75,6 +75,14 @@ bool ep_links_arrived(struct ep_links *l, const struct ep_vevent *e);
    2^53. */
 void ep_links_bytes(const struct ep_links *l, double *between, double *inside);
 
+/*
+ * The link whose transfers so far, those that arrived, would need most time one
+ * after the other, latency apart: how much, in s, and from where to where. 0
+ * if nothing has arrived. More than the time that has passed: without
+ * contention they were given more than the link has.
+ */
+double ep_links_busiest(const struct ep_links *l, size_t *from, size_t *to);
+
 /* Add bytes that went over links without a transfer (all-reduces). */
 void ep_links_credit(struct ep_links *l, double between, double inside);
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * merge_arith.c - float and double behind one table, so that the kernel is
- * written once. Called per block, which hides the price of the pointers.
+ * written once. Called per block, which hides the price of the pointers. And
+ * the fused kernels of merge_fuse.h, by level.
  */
 #include "config.h"
 
+#include "base/simd.h"
 #include "ckpt/convert.h"
+#include "lsgd/merge_fuse.h"
 #include "lsgd/merge_impl.h"
 
 #include <math.h>
@@ -44,28 +47,21 @@ static double overflow_of(enum ep_dtype t)
  * sign, are above those of every number. So limit - bits is negative where a
  * value is beyond, and an OR of all tells whether one is.
  */
-typedef int32_t v4i __attribute__((vector_size(16)));
 typedef int64_t v2l __attribute__((vector_size(16)));
 typedef double v2d __attribute__((vector_size(16)));
 
 static bool any_above_f32(const float *v, int32_t limit, size_t n)
 {
-    v4i seen = {0}, too = {0}, x, y; /* in registers: no arrays */
-    int32_t one = 0, bits;
-    size_t i = 0;
+    size_t i = n - n % MERGE_FUSED_STEP;
+    int32_t seen = 0, bits;
 
-    for (; i + 8 <= n; i += 8) {
-        memcpy(&x, v + i, sizeof x);
-        memcpy(&y, v + i + 4, sizeof y);
-        seen |= limit - (x & INT32_MAX);
-        too |= limit - (y & INT32_MAX);
-    }
+    if (ep_merge_fused(EP_DT_F32)->above(v, limit, i))
+        return true;
     for (; i < n; i++) {
         memcpy(&bits, v + i, sizeof bits);
-        one |= limit - (bits & INT32_MAX);
+        seen |= limit - (bits & INT32_MAX);
     }
-    seen |= too;
-    return (one | seen[0] | seen[1] | seen[2] | seen[3]) < 0;
+    return seen < 0;
 }
 
 static bool any_above_f64(const double *v, int64_t limit, size_t n)
@@ -198,10 +194,14 @@ static void divide(double *y, const double *acc, double total, size_t n)
 
 static void f32_mean(void *y, const double *acc, double total, size_t n)
 {
-    double wide[MERGE_BLOCK];
+    bool exact = is_power_of_two(total);
+    size_t whole = n - n % MERGE_FUSED_STEP;
+    float *to = y;
 
-    divide(wide, acc, total, n);
-    ep_encode_f64(EP_DT_F32, wide, y, n);
+    ep_merge_fused(EP_DT_F32)->mean(to, acc, exact ? 1 / total : total, !exact,
+                                    whole);
+    for (size_t i = whole; i < n; i++)
+        to[i] = (float)(acc[i] / total);
 }
 
 static size_t f32_first_beyond(const void *v, enum ep_dtype t, size_t n)
@@ -352,3 +352,26 @@ const struct merge_arith ep_merge_double = {
     .first_beyond = f64_first_beyond,
     .saturated = f64_saturated,
 };
+
+/* ==== Fused ==== */
+
+const struct merge_fused *ep_merge_fused(enum ep_dtype t)
+{
+    const struct merge_fused *f = &fused_portable;
+
+#ifdef __x86_64__
+    switch (ep_simd_level()) {
+    case EP_SIMD_AVX512:
+        f = &fused_avx512;
+        break;
+    case EP_SIMD_AVX2:
+        f = &fused_avx2;
+        break;
+    case EP_SIMD_PORTABLE:
+        break;
+    }
+#endif
+    if (t == EP_DT_BF16 || t == EP_DT_F32 || (t == EP_DT_F16 && f->f16))
+        return f;
+    return NULL;
+}

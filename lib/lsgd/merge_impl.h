@@ -5,7 +5,7 @@
  *     merge.c         the plan's life; metadata of what is written
  *     merge_plan.c    tensors of the inputs against those of the base
  *     merge_state.c   the optimiser's state, in and out
- *     merge_arith.c   float and double behind one table
+ *     merge_arith.c   float and double behind one table; fused kernels
  *     merge_kernel.c  one block, and the chunk that it belongs to
  *     merge_run.c     threads, norms, writers
  */
@@ -131,6 +131,61 @@ enum { MERGE_STEPS = 8 };
 
 extern const struct merge_arith ep_merge_float, ep_merge_double;
 
+/* ==== Fused kernels ==== */
+
+/* Of two models theta and x of one type, to that type. */
+enum merge_pair {
+    MERGE_PAIR_COPY, /* x */
+    MERGE_PAIR_MIX,  /* theta + a (x - theta), 0 <= a <= 1 */
+    MERGE_PAIR_STEP, /* theta - a (theta - x) */
+};
+
+/* For them; no alignment is needed. */
+struct merge_models {
+    enum ep_dtype dtype;
+    const void *theta, *x; /* [n] */
+    void *out;             /* [n] */
+    double a;
+    size_t n;
+};
+
+/* One input of a weighted mean. */
+struct merge_weigh {
+    const void *x;      /* [n] of a file */
+    const float *theta; /* [n] */
+    double *acc;        /* [n] weight x is added, or weight (theta - x) */
+    double weight;
+    bool of_g;
+    bool first; /* acc is set instead */
+    size_t n;
+};
+
+enum { MERGE_FUSED_STEP = 32 }; /* n is a multiple of it */
+
+/*
+ * What the functions of struct merge_arith do one after the other, with the
+ * same bits, for types BF16, F32 and, if f16, F16. sumsq is that of theta - x.
+ * NaNs and infinities: diff and weigh return a sum that is not finite; pair
+ * returns false, then or if a result does not fit the type, with nothing that
+ * could be used in out and *sumsq.
+ */
+struct merge_fused {
+    bool f16;
+    bool (*pair)(enum merge_pair op, const struct merge_models *two,
+                 double *sumsq);
+    /* g = theta - x; returns its sumsq */
+    double (*diff)(enum ep_dtype t, const float *theta, const void *x, float *g,
+                   size_t n);
+    double (*weigh)(enum ep_dtype t, const struct merge_weigh *w);
+    /* y = acc by, or acc / by, rounded */
+    void (*mean)(float *y, const double *acc, double by, bool divide, size_t n);
+    /* Has one of v, without its sign, bits above limit? */
+    bool (*above)(const float *v, int32_t limit, size_t n);
+};
+
+/* Those of the level of base/simd.h; NULL if type t has none. */
+const struct merge_fused *ep_merge_fused(enum ep_dtype t);
+
 /* ==== The run ==== */
 
 enum {
@@ -142,7 +197,8 @@ enum {
 /* One worker's memory. */
 struct merge_scratch {
     void *memory;
-    void *theta, *x, *y, *zero, *m, *d; /* [MERGE_BLOCK] */
+    void *theta, *x, *y, *zero;         /* [MERGE_BLOCK] */
+    void *m, *d;                        /* the block's part of m_out, d_out */
     void *g[MERGE_STEPS];               /* [MERGE_BLOCK] each */
     double *acc;                        /* [MERGE_BLOCK] */
     unsigned char *out, *m_out, *d_out; /* [MERGE_CHUNK] elements */

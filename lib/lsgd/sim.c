@@ -267,16 +267,20 @@ static int dispatch(struct ep_sim *s, const struct ep_vevent *e)
 static int give_up(const struct ep_sim *s, const char *reason)
 {
     size_t is_down = 0;
+    struct ep_buf name;
 
+    ep_buf_init(&name);
+    ep_sim_name(s->method, s->settings, &name);
     for (size_t w = 0; w < s->env->nworkers; w++)
         is_down += s->agent[w].state == EP_AT_DOWN;
-    return ep_error_set(s->err, EP_ELIMIT,
-                        "cannot finish %s: %s at %.6g s, with %llu of %llu "
-                        "steps done and %zu of %zu workers down",
-                        ep_method_names[s->method], reason, s->clock.now,
-                        (unsigned long long)s->credited,
-                        (unsigned long long)s->env->total_steps, is_down,
-                        s->env->nworkers);
+    (void)ep_error_set(
+        s->err, EP_ELIMIT,
+        "cannot finish %s: %s at %.6g s, with %llu of %llu "
+        "steps done and %zu of %zu workers down",
+        name.ptr, reason, s->clock.now, (unsigned long long)s->credited,
+        (unsigned long long)s->env->total_steps, is_down, s->env->nworkers);
+    ep_buf_free(&name);
+    return EP_ELIMIT;
 }
 
 static int loop(struct ep_sim *s)
@@ -368,6 +372,9 @@ static void sum_up(struct ep_sim *s)
     o->steps = s->credited;
     o->events = s->clock.passed;
     ep_links_bytes(s->links, &o->between, &o->inside);
+    o->load = ep_links_busiest(s->links, &o->load_from, &o->load_to);
+    if (o->seconds > 0)
+        o->load /= o->seconds;
     for (size_t w = 0; w < s->env->nworkers; w++) {
         if (s->agent[w].state == EP_AT_TRAIN)
             o->worker[w].busy += s->clock.now - s->agent[w].began;
@@ -425,6 +432,15 @@ int ep_sim_run(const struct ep_env *env, enum ep_method method,
         ep_sim_result_free(out);
     release(&s);
     return rc;
+}
+
+void ep_sim_name(enum ep_method method, const struct ep_env_method *settings,
+                 struct ep_buf *out)
+{
+    ep_buf_addf(out, "%s H=%llu", ep_method_names[method],
+                (unsigned long long)settings->h);
+    if (method == EP_METHOD_HALOS)
+        ep_buf_addf(out, " K=%llu", (unsigned long long)settings->k);
 }
 
 void ep_sim_result_free(struct ep_sim_result *r)

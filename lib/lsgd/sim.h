@@ -35,6 +35,7 @@
 #ifndef EP_LSGD_SIM_H
 #define EP_LSGD_SIM_H
 
+#include "base/buf.h"
 #include "lsgd/env.h"
 
 #define EP_SIM_SECONDS 1e12 /* a run that needs more is given up */
@@ -84,6 +85,11 @@ struct ep_sim_result {
     uint64_t unsent, pending; /* worker updates, as by region */
     uint64_t failures, steps_lost;
     uint64_t events;
+    /* Of the link with most to do, the seconds that its transfers need alone
+       over all seconds; above 1 they were given more than it has (no
+       contention). 0 without transfers: all-reduces are none. */
+    double load;
+    size_t load_from, load_to;    /* regions; the same: inside it */
     struct ep_sim_region *region; /* [nregions], owned */
     struct ep_sim_worker *worker; /* [nworkers], owned */
 };
@@ -94,8 +100,8 @@ typedef void ep_sim_on_merge(void *ctx, const struct ep_sim_merge *m);
 /*
  * Run a method with settings (usually env->method[method], H and K changed).
  * Errors: EP_EDOM (settings; the machines' messages), EP_ELIMIT "cannot
- * finish METHOD: reason" (nothing can happen any more, or more than
- * env->max_events or EP_SIM_SECONDS);
+ * finish NAME: reason" (nothing can happen any more, or more than
+ * env->max_events or EP_SIM_SECONDS), NAME as ep_sim_name has it;
  * nothing to free then.
  * Cost: about 0.15 us per event; a worker's round is 3 events.
  */
@@ -103,6 +109,10 @@ int ep_sim_run(const struct ep_env *env, enum ep_method method,
                const struct ep_env_method *settings, ep_sim_on_merge *on_merge,
                void *ctx, struct ep_sim_result *out,
                struct ep_error *err) EP_MUST_USE;
+/* Append "METHOD H=8", or of halos "halos H=8 K=32". */
+void ep_sim_name(enum ep_method method, const struct ep_env_method *settings,
+                 struct ep_buf *out);
+
 void ep_sim_result_free(struct ep_sim_result *r); /* all-zero allowed */
 
 #endif

@@ -22,18 +22,23 @@ static uint64_t version(const struct ep_sim *s, size_t worker)
 }
 
 /*
- * A delta that was lost on its way has no number at the server, which counts
- * what arrives. A worker that has rejoined holds a newer version than the last
- * reply to it, so that staleness is told by the delta's own base.
+ * A worker that has rejoined did not start from the last reply to it, but from
+ * what it fetched then: the delta says which version that was. Numbers are
+ * given here, as deltas arrive; a delta that was lost on its way has none.
  */
 static int serve(struct ep_sim *s, size_t server,
                  const struct ep_sim_message *m)
 {
+    const struct ep_gps_client *c = &s->gps.client[m->from];
     struct ep_gps_effect e;
-    int rc = ep_gps_delta(&s->gps, m->from, s->gps.client[m->from].exchange + 1,
-                          &m->work, &e, s->err);
+    int rc = 0;
 
     (void)server;
+    if (c->version != m->base)
+        rc = ep_gps_fetch(&s->gps, m->from, m->base, s->err);
+    if (rc == 0)
+        rc = ep_gps_delta(&s->gps, m->from, c->exchange + 1, &m->work, &e,
+                          s->err);
     if (rc < 0)
         return rc;
     ep_sim_count(s, &s->out->gps,
@@ -43,7 +48,7 @@ static int serve(struct ep_sim *s, size_t server,
                                         .worker = m->from,
                                         .version = e.version,
                                         .base = m->base,
-                                        .staleness = e.version - 1 - m->base,
+                                        .staleness = e.staleness,
                                         .steps = m->work.steps,
                                         .tokens = m->work.tokens});
     s->credited = s->gps.work.steps;

@@ -27,7 +27,8 @@ struct cell {
     enum kind kind;
     uint64_t whole;
     double real;
-    char text[TEXT]; /* as the table has it; the string of a STRING */
+    char text[TEXT];     /* as the table has it; the string of a STRING */
+    const char *message; /* in its place, if not NULL; not in the table */
 };
 
 struct line {
@@ -66,7 +67,13 @@ static void add_whole(struct line *l, const char *key, const char *title,
         (void)snprintf(c->text, sizeof c->text, "%llu", (unsigned long long)v);
 }
 
-enum form { PLAIN, PERCENT, BYTES, HOURS };
+enum form { DIGITS, PERCENT, BYTES, HOURS };
+
+/* Three, with the zeros at the end. */
+static void add_digits(struct ep_buf *b, double v)
+{
+    ep_buf_addf(b, v < 99.95 ? "%#.3g" : "%.0f", v);
+}
 
 static void add_real(struct line *l, const char *key, const char *title,
                      double v, enum form form, bool shown)
@@ -79,13 +86,11 @@ static void add_real(struct line *l, const char *key, const char *title,
         return;
     ep_buf_init(&b);
     if (form == PERCENT)
-        ep_buf_addf(&b, "%.0f %%", 100 * v);
+        ep_buf_addf(&b, "%.0f%%", 100 * v);
     else if (form == BYTES)
         ep_num_format_si(&b, v, "B");
-    else if (form == HOURS)
-        ep_buf_addf(&b, "%.4g", v / 3600);
     else
-        ep_buf_addf(&b, v < 100 ? "%.2f" : "%.0f", v);
+        add_digits(&b, form == HOURS ? v / 3600 : v);
     (void)snprintf(c->text, sizeof c->text, "%s", b.ptr);
     ep_buf_free(&b);
 }
@@ -102,12 +107,19 @@ static void add_staleness(struct line *l, const char *mean, const char *max,
     double m = ratio(t->sum, (double)t->updates);
     struct cell *c;
 
-    add_real(l, mean, NULL, m, PLAIN, t->updates > 0);
+    add_real(l, mean, NULL, m, DIGITS, t->updates > 0);
     add_whole(l, max, NULL, t->max, t->updates > 0);
     c = add(l, NULL, title, t->updates ? STRING : ABSENT);
     if (t->updates)
-        (void)snprintf(c->text, sizeof c->text, "%.1f/%llu", m,
+        (void)snprintf(c->text, sizeof c->text,
+                       m < 9.95 ? "%.1f/%llu" : "%.0f/%llu", m,
                        (unsigned long long)t->max);
+}
+
+/* A message, which is longer than a cell. */
+static void add_failed(struct line *l, const char *why)
+{
+    add(l, "failed", NULL, why ? STRING : ABSENT)->message = why;
 }
 
 /* What a run is called, in every kind of line. */
@@ -122,36 +134,46 @@ static void begin_line(struct line *l, const char *type,
 
 static void run_line(const struct ep_sim_row *r, struct line *l)
 {
-    const struct ep_sim_result *o = r->result;
-    bool halos = r->method == EP_METHOD_HALOS;
-    bool barrier = !halos && r->method != EP_METHOD_ASYNC;
-    bool failures = o->failures > 0;
+    static const struct ep_sim_result none;
+    const struct ep_sim_result *o = r->result ? r->result : &none;
+    bool ran = r->result != NULL;
+    bool halos = ran && r->method == EP_METHOD_HALOS;
+    bool barrier = r->method != EP_METHOD_HALOS && r->method != EP_METHOD_ASYNC;
     struct ep_sim_tier gps = o->gps;
 
     if (barrier)
         gps.updates = 0; /* never stale: not worth a column */
     begin_line(l, "sim", r);
-    add_real(l, "seconds", "hours", o->seconds, HOURS, true);
-    add_real(l, "speed", "speed", r->speed, PLAIN, true);
-    add_whole(l, "gps_updates", "G", o->gps.updates, true);
+    add_real(l, "seconds", "hours", o->seconds, HOURS, ran);
+    add_real(l, "speed", "speed", r->speed, DIGITS, ran);
+    add_whole(l, "gps_updates", "G", o->gps.updates, ran);
     add_whole(l, "lps_updates", "L", o->lps.updates, halos);
-    add_whole(l, "worker_updates", NULL, o->worker_updates, true);
-    add_staleness(l, "gps_staleness_mean", "gps_staleness_max", "stale G",
-                  &gps);
-    add_staleness(l, "lps_staleness_mean", "lps_staleness_max", "stale L",
+    add_whole(l, "worker_updates", NULL, o->worker_updates, ran);
+    add_staleness(l, "gps_staleness_mean", "gps_staleness_max", "lag G", &gps);
+    add_staleness(l, "lps_staleness_mean", "lps_staleness_max", "lag L",
                   &o->lps);
-    add_real(l, "bytes_between", "between", o->between, BYTES, true);
-    add_real(l, "bytes_inside", "inside", o->inside, BYTES, true);
+    add_real(l, "bytes_between", "between", o->between, BYTES, ran);
+    add_real(l, "bytes_inside", "inside", o->inside, BYTES, ran);
     add_real(l, "unsent", "unsent",
              ratio((double)o->unsent, (double)o->lps.updates), PERCENT, halos);
     add_whole(l, "unsent_updates", NULL, o->unsent, halos);
     add_whole(l, "pending_updates", NULL, o->pending, halos);
-    add_whole(l, "steps", NULL, o->steps, true);
-    add_whole(l, "failures", NULL, o->failures, true);
-    add_whole(l, "steps_lost", NULL, o->steps_lost, true);
-    add_whole(l, NULL, "failed", o->failures, failures);
-    add_whole(l, NULL, "lost", o->steps_lost, failures);
-    add_whole(l, "events", NULL, o->events, true);
+    add_real(l, "link_load", NULL, o->load, DIGITS, ran && !barrier);
+    add_whole(l, "steps", NULL, o->steps, ran);
+    add_whole(l, "failures", NULL, o->failures, ran);
+    add_whole(l, "steps_lost", NULL, o->steps_lost, ran);
+    add_whole(l, "events", NULL, o->events, ran);
+    add_failed(l, r->failed);
+}
+
+/* What failures have cost, for a table of its own. */
+static void failures_line(const struct ep_sim_row *r, struct line *l)
+{
+    bool ran = r->result != NULL;
+
+    begin_line(l, "", r);
+    add_whole(l, NULL, "failures", ran ? r->result->failures : 0, ran);
+    add_whole(l, NULL, "lost", ran ? r->result->steps_lost : 0, ran);
 }
 
 static void region_line(const struct ep_sim_row *r, size_t region,
@@ -193,14 +215,14 @@ static void worker_line(const struct ep_sim_row *r, size_t worker,
     begin_line(l, "sim_worker", r);
     add_string(l, "worker", "worker", name.ptr);
     add_real(l, "relative_speed", "pace",
-             r->env->speed[worker] / r->env->fastest, PLAIN, true);
+             r->env->speed[worker] / r->env->fastest, DIGITS, true);
     add_whole(l, "local_steps", "H_i", o->h, true);
     add_whole(l, "worker_updates", "updates", o->updates, true);
     add_real(l, "busy", "busy", ratio(o->busy, r->result->seconds), PERCENT,
              true);
     add_whole(l, "failures", NULL, o->failures, true);
     add_whole(l, "steps_lost", NULL, o->steps_lost, true);
-    add_whole(l, NULL, "failed", o->failures, failures);
+    add_whole(l, NULL, "failures", o->failures, failures);
     add_whole(l, NULL, "lost", o->steps_lost, failures);
     ep_buf_free(&name);
 }
@@ -221,7 +243,7 @@ static void print_json(const struct line *l, struct ep_buf *out)
             continue;
         ep_jw_key(&w, c->key);
         if (c->kind == STRING)
-            ep_jw_string(&w, c->text);
+            ep_jw_string(&w, c->message ? c->message : c->text);
         else if (c->kind == WHOLE)
             ep_jw_uint(&w, c->whole);
         else
@@ -246,7 +268,7 @@ static void print_tsv(const struct line *l, bool header, struct ep_buf *out)
         if (header)
             ep_buf_adds(out, c->key);
         else if (c->kind == STRING)
-            ep_buf_adds(out, c->text);
+            ep_buf_adds(out, c->message ? c->message : c->text);
         else if (c->kind == WHOLE)
             ep_jw_uint(&w, c->whole);
         else if (c->kind == REAL)
@@ -263,11 +285,13 @@ void ep_sim_jsonl(const struct ep_sim_row *rows, size_t n, bool detail,
     for (size_t i = 0; i < n; i++) {
         run_line(&rows[i], &l);
         print_json(&l, out);
-        for (size_t r = 0; detail && r < rows[i].env->nregions; r++) {
+        if (!detail || !rows[i].result)
+            continue;
+        for (size_t r = 0; r < rows[i].env->nregions; r++) {
             region_line(&rows[i], r, &l);
             print_json(&l, out);
         }
-        for (size_t w = 0; detail && w < rows[i].env->nworkers; w++) {
+        for (size_t w = 0; w < rows[i].env->nworkers; w++) {
             worker_line(&rows[i], w, &l);
             print_json(&l, out);
         }
@@ -278,24 +302,28 @@ void ep_sim_tsv(const struct ep_sim_row *rows, size_t n, bool detail,
                 struct ep_buf *out)
 {
     struct line l;
+    bool first = true; /* of those with detail */
 
     for (size_t i = 0; i < n; i++) {
         run_line(&rows[i], &l);
         if (i == 0)
             print_tsv(&l, true, out);
         print_tsv(&l, false, out);
-        for (size_t r = 0; detail && r < rows[i].env->nregions; r++) {
+        if (!detail || !rows[i].result)
+            continue;
+        for (size_t r = 0; r < rows[i].env->nregions; r++) {
             region_line(&rows[i], r, &l);
-            if (i == 0 && r == 0)
+            if (first && r == 0)
                 print_tsv(&l, true, out);
             print_tsv(&l, false, out);
         }
-        for (size_t w = 0; detail && w < rows[i].env->nworkers; w++) {
+        for (size_t w = 0; w < rows[i].env->nworkers; w++) {
             worker_line(&rows[i], w, &l);
-            if (i == 0 && w == 0)
+            if (first && w == 0)
                 print_tsv(&l, true, out);
             print_tsv(&l, false, out);
         }
+        first = false;
     }
 }
 
@@ -350,6 +378,26 @@ static void print_detail(const struct ep_sim_row *r, struct ep_buf *out)
     free(l);
 }
 
+/* The settings of each run, and what failures have cost it, if any did. */
+static void print_failures(const struct ep_sim_row *rows, size_t n,
+                           struct line *l, bool legend, struct ep_buf *out)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < n; i++) {
+        failures_line(&rows[i], &l[i]);
+        any = any || (rows[i].result && rows[i].result->failures);
+    }
+    if (!any)
+        return;
+    ep_buf_addc(out, '\n');
+    print_table(l, n, 0, out);
+    if (legend)
+        ep_buf_adds(out,
+                    "failures: of workers; lost: local steps that "
+                    "were trained for nothing\n");
+}
+
 void ep_sim_text(const struct ep_sim_row *rows, size_t n, bool detail,
                  bool legend, struct ep_buf *out)
 {
@@ -359,13 +407,15 @@ void ep_sim_text(const struct ep_sim_row *rows, size_t n, bool detail,
         run_line(&rows[i], &l[i]);
     if (n)
         print_table(l, n, 0, out);
-    free(l);
     if (legend)
         ep_buf_adds(out,
                     "speed: times that of the slowest row; G, L: updates "
                     "of the global server and\n"
-                    "of the regions'; stale: mean/max; bytes between "
-                    "regions and inside\n");
+                    "of the regions'; lag: staleness, mean/max; bytes "
+                    "between regions and inside\n");
+    print_failures(rows, n, l, legend, out);
+    free(l);
     for (size_t i = 0; detail && i < n; i++)
-        print_detail(&rows[i], out);
+        if (rows[i].result)
+            print_detail(&rows[i], out);
 }

@@ -14,16 +14,20 @@ struct ep_sim_row {
     const struct ep_env *env;
     enum ep_method method;
     const struct ep_env_method *settings;
-    const struct ep_sim_result *result;
+    const struct ep_sim_result *result; /* NULL: it could not be finished */
+    const char *failed;                 /* why, if so */
     double speed; /* relative to the slowest run of the table */
 };
 
 /*
  * Append n runs. With detail also what is known of each region and worker: in
  * text below the table, else as lines of their own types after each run.
+ * Of a run that could not be finished there are its settings and why, in text
+ * without the latter.
  *
- * Text: columns that no row has are left out; widths fit the rows. legend: a
- * line that says what the columns are.
+ * Text: columns that no row has are left out; widths fit the rows. Failures of
+ * workers, if any, are a table of their own below, so that the first one fits
+ * a terminal. legend: lines that say what the columns are.
  */
 void ep_sim_text(const struct ep_sim_row *rows, size_t n, bool detail,
                  bool legend, struct ep_buf *out);

@@ -4,7 +4,7 @@
 
 _evenpace() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-    local letter name arg words=
+    local letter name arg list words=
     COMPREPLY=()
     # "--name=value" reaches us as three words
     if [[ $cur == '=' ]]; then
@@ -15,9 +15,12 @@ _evenpace() {
     while IFS=$'\t' read -r letter name arg _; do
         if [[ $prev == "--$name" || $prev == "-$letter" ]] &&
             [[ $arg != - ]]; then
-            # an argument: its choices, or else a file name
+            # an argument: its choices, also after a comma, or else a file
             if [[ $arg == *'|'* ]]; then
-                mapfile -t COMPREPLY < <(compgen -W "${arg//|/ }" -- "$cur")
+                list=
+                [[ $cur != *,* ]] || list=${cur%,*},
+                mapfile -t COMPREPLY < <(compgen -P "$list" \
+                    -W "${arg//|/ }" -- "${cur##*,}")
             else
                 mapfile -t COMPREPLY < <(compgen -f -- "$cur")
             fi

@@ -457,6 +457,18 @@ static void check_long_paths(void)
             (void)snprintf(end, sizeof end, "%.*s", n, ends);
             refuses_long(units[i][0], units[i][1], end);
         }
+    {
+        /* a length at which the cut would fall into a character */
+        char name[200] = "";
+        struct ep_error err;
+
+        for (size_t at = 0; at < 192; at += 4)
+            memcpy(name + at, "\xf0\x9f\x98\x80", 5);
+        memcpy(name + 192, "ee", 3);
+        puts_file(name, "");
+        ok(ep_ckpt_open(name, &err) == NULL && err.code == EP_ETRUNC);
+        ok(strncmp(err.msg, "cannot read ...\xf0\x9f\x98\x80", 19) == 0);
+    }
 }
 
 /* ==== The index as a table ==== */

@@ -79,16 +79,18 @@ static void test_good(void)
 }
 
 /* Replace the first old of good by new: that is refused with code and words.
-   Where the message says "byte N", N is where mark is in the new text. */
+   Where mark is in the new text, which is one line, is what the message says
+   the place is; NULL: the scanner's, or not told apart. */
 static const struct {
     const char *old, *new, *mark;
     int code;
     const char *words;
 } cases[] = {
-    {"{\"regions\"", "[\"regions\"", NULL, EP_EFORMAT, "byte "},
-    {"\"seed\": 11", "\"seed\": 11,", NULL, EP_EFORMAT, "byte "},
-    {"\"q4\": false}}", "\"q4\": false}", NULL, EP_ETRUNC, "byte "},
-    {"\"q4\": false}}", "\"q4\": false}} x", NULL, EP_EFORMAT, "byte "},
+    {"{\"regions\"", "[\"regions\"", NULL, EP_EFORMAT, "line 1, column "},
+    {"\"seed\": 11", "\"seed\": 11,", NULL, EP_EFORMAT, "line 1, column "},
+    {"\"q4\": false}}", "\"q4\": false}", NULL, EP_ETRUNC, "line 1, column "},
+    {"\"q4\": false}}", "\"q4\": false}} x", NULL, EP_EFORMAT,
+     "line 1, column "},
     /* keys */
     {"\"seed\": 11", "\"sead\": 11", "sead", EP_EFORMAT,
      "options: unknown key 'sead'"},
@@ -171,6 +173,9 @@ static const struct {
     {"\"c\": 0.5", "\"c\": 0.6", "{\"lr\": 1", EP_EDOM, "gps: c: "},
     {"b-1/0", "b-1/1", "b-1/1", EP_EDOM, "worker: no such worker"},
     {"b-1/0", "b-1/", "b-1/\"", EP_EDOM, "worker: no such worker"},
+    {"b-1/0", "b-1/00", "b-1/00", EP_EDOM, "worker: no such worker"},
+    {"\"a/1\", \"down_seconds\": 9", "\"a/01\", \"down_seconds\": 9", "a/01",
+     EP_EDOM, "worker: no such worker"},
     {"b-1/0", "0", "0\", \"down", EP_EDOM, "worker: no such worker"},
     {"b-1/0", "/0", "/0", EP_EDOM, "worker: no such worker"},
     {"b-1/0", "", "\", \"down_seconds\": 3", EP_EDOM, "worker: no such worker"},
@@ -200,11 +205,13 @@ static void test_bad(void)
         ep_buf_adds(&text, at + strlen(cases[i].old));
         mark = cases[i].mark ? strstr(text.ptr, cases[i].mark) : NULL;
         if (mark)
-            ep_buf_addf(&want, "byte %zu: ", (size_t)(mark - text.ptr));
+            ep_buf_addf(&want, "line 1, column %zu (byte %zu): ",
+                        (size_t)(mark - text.ptr) + 1,
+                        (size_t)(mark - text.ptr));
         ep_buf_adds(&want, cases[i].words);
         rc = ep_env_parse(&e, text.ptr, text.len, &err);
         if (!ok(rc == cases[i].code && err.code == rc &&
-                (cases[i].mark || cases[i].words[0] == 'b' ||
+                (cases[i].mark || strncmp(cases[i].words, "line", 4) == 0 ||
                  strstr(err.msg, cases[i].words)) &&
                 (mark || !cases[i].mark) &&
                 (!mark || strncmp(err.msg, want.ptr, want.len) == 0)))
@@ -214,6 +221,34 @@ static void test_bad(void)
             ep_env_free(&e);
         ep_buf_free(&text);
         ep_buf_free(&want);
+    }
+}
+
+/* Lines and columns, also after characters of several bytes. */
+static void test_places(void)
+{
+    static const struct {
+        const char *text, *told;
+    } place[] = {
+        {"", "line 1, column 1 (byte 0): "},
+        {"{\n", "line 2, column 1 (byte 2): "},
+        {"{\n  \"regions\": [],\n  7\n}", "line 3, column 3 (byte 21): "},
+        {"{\"gps_region\": \"\xc3\xa9\xe2\x82\xac\", \"x\": 1}",
+         "line 1, column 23 (byte 25): environment: unknown key 'x'"},
+        {"{\r\n\"regions\": 1,\r\n\"regions\": 2}",
+         "line 3, column 2 (byte 19): environment: duplicate key 'regions'"},
+        {"[\n]", "line 1, column 1 (byte 0): environment: not an object"},
+        {"\n\n {}", "line 3, column 2 (byte 3): environment: missing: "},
+    };
+
+    for (size_t i = 0; i < sizeof place / sizeof place[0]; i++) {
+        struct ep_error err = {.code = 0};
+        struct ep_env e;
+
+        ok(ep_env_parse(&e, place[i].text, strlen(place[i].text), &err) < 0);
+        if (!ok(strncmp(err.msg, place[i].told, strlen(place[i].told)) == 0))
+            printf("# %s\n# want %s\n", err.msg, place[i].told);
+        ok(strstr(err.msg, "byte ") == strrchr(err.msg, '(') + 1);
     }
 }
 
@@ -278,6 +313,7 @@ int main(void)
 {
     test_good();
     test_bad();
+    test_places();
     test_cut();
     test_limits();
     return tap_done();

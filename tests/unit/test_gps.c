@@ -9,27 +9,12 @@
 #include "lsgd/round.h"
 
 #include "tap.h"
+#include "untouched.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-#define UNTOUCHED 0x5a
-
 static const struct ep_work few = {2, 6, 60}, many = {5, 15, 150};
-
-/* Nothing was written; copies are made with memcpy. */
-static bool same(const void *a, const void *b, size_t bytes)
-{
-    return memcmp(a, b, bytes) == 0;
-}
-
-static bool untouched(const void *p, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++)
-        if (((const unsigned char *)p)[i] != UNTOUCHED)
-            return false;
-    return true;
-}
 
 static bool is_work(const struct ep_work *w, uint64_t updates, uint64_t steps,
                     uint64_t tokens)
@@ -80,6 +65,62 @@ static void test_gps(void)
     ok(is_work(&g.client[1].work, 10, 30, 300));
     ok(is_work(&g.work, 14, 42, 420));
     ep_gps_free(&g);
+    ep_gps_free(&g);
+}
+
+/*
+ *     client 0 and 1, exchange 1 each   version 2, they hold 1 and 2
+ *     client 0 sends exchange 2, which is lost; it is back and fetches
+ *     client 1, exchange 2              version 3  staleness 0
+ *     client 0, exchange 2 (again)      version 4  staleness 1 (fetched 2)
+ *     client 0, fetched 1 elsewhere     version 5  staleness 3
+ */
+static void test_gps_fetch(void)
+{
+    const struct ep_gps_config c = {.outer = {0.15, 0.5, 0, 3}};
+    struct ep_gps g;
+    struct ep_gps_effect e;
+
+    ok(ep_gps_init(&g, &c, 2, NULL) == 0);
+    ok(ep_gps_fetch(&g, 1, 0, NULL) == 0 && g.client[1].version == 0);
+    ok(ep_gps_delta(&g, 0, 1, &few, &e, NULL) == 0);
+    ok(ep_gps_delta(&g, 1, 1, &many, &e, NULL) == 0);
+    ok(ep_gps_fetch(&g, 0, g.version, NULL) == 0);
+    ok(g.client[0].version == 2 && g.client[0].exchange == 1);
+    /* nothing else has happened */
+    ok(g.version == 2 && g.t == 2 && g.client[1].version == 2);
+    ok(is_work(&g.work, 7, 21, 210) && is_work(&g.client[0].work, 2, 6, 60));
+    ok(ep_gps_delta(&g, 1, 2, &many, &e, NULL) == 0 && e.staleness == 0);
+    ok(ep_gps_delta(&g, 0, 3, &few, &e, NULL) == EP_EDOM);
+    ok(ep_gps_delta(&g, 0, 2, &few, &e, NULL) == 0);
+    ok(e.version == 4 && e.staleness == 1 && g.client[0].exchange == 2);
+    ok(ep_gps_fetch(&g, 0, 1, NULL) == 0);
+    ok(ep_gps_delta(&g, 0, 3, &few, &e, NULL) == 0 && e.staleness == 3);
+    ok(g.client[0].version == 5);
+    ep_gps_free(&g);
+}
+
+static void test_gps_fetch_errors(void)
+{
+    struct ep_gps_config c = {.outer = {0.15, 0.5, 0, 1}};
+    struct ep_gps g;
+    struct ep_gps_effect e;
+    struct ep_error err;
+
+    ok(ep_gps_init(&g, &c, 2, NULL) == 0);
+    ok(ep_gps_delta(&g, 0, 1, &few, &e, NULL) == 0);
+    ok(ep_gps_fetch(&g, 2, 1, &err) == EP_EDOM && err.code == EP_EDOM);
+    ok(strcmp(err.msg, "cannot fetch parameters: no client 2, there are 2") ==
+       0);
+    ok(ep_gps_fetch(&g, 1, 2, &err) == EP_EDOM && g.client[1].version == 0);
+    ok(strcmp(err.msg,
+              "cannot fetch parameters: version 2 for client 1, and 1 "
+              "is current") == 0);
+    ok(ep_gps_fetch(&g, 1, 0, NULL) == 0);
+    /* replicas: nothing but what is current */
+    g.config.q4 = true;
+    ok(ep_gps_fetch(&g, 1, 0, NULL) == EP_EDOM && g.client[1].version == 0);
+    ok(ep_gps_fetch(&g, 1, 1, NULL) == 0 && g.client[1].version == 1);
     ep_gps_free(&g);
 }
 
@@ -198,6 +239,8 @@ static void test_round_errors(void)
 int main(void)
 {
     test_gps();
+    test_gps_fetch();
+    test_gps_fetch_errors();
     test_gps_q4();
     test_gps_errors();
     test_round();

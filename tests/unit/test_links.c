@@ -86,7 +86,9 @@ static void test_alone(void)
     struct ep_vclock c;
     struct ep_links *l = links(&c, 0.25, false);
     double t = 0, between, inside;
+    size_t from = 9, to = 9;
 
+    near(ep_links_busiest(l, &from, &to), 0, 0);
     ep_links_send(l, 0, ep_links_between(l, 0, 0, false), 1e9);
     ep_links_send(l, 1, ep_links_between(l, 0, 1, false), 1e9);
     ep_links_send(l, 2, ep_links_between(l, 1, 0, true), 1e9);
@@ -102,6 +104,18 @@ static void test_alone(void)
     ep_links_bytes(l, &between, &inside);
     near(between, 2e9, 0);
     near(inside, 1e9, 0);
+    /* 4 s from 1 to 0, latency apart; then 5 GB inside 1, both ways 2.5 */
+    near(ep_links_busiest(l, &from, &to), 4, 1e-12);
+    ok(from == 1 && to == 0);
+    ep_links_send(l, 4, ep_links_between(l, 1, 1, true), 2.5e9);
+    ep_links_send(l, 5, ep_links_between(l, 1, 1, false), 2.5e9);
+    while (next_arrival(l, &c, &t) >= 0)
+        continue;
+    near(ep_links_busiest(l, &from, &to), 4, 1e-12);
+    ep_links_send(l, 4, ep_links_between(l, 1, 1, true), 2.5e9);
+    ok(next_arrival(l, &c, &t) == 4);
+    near(ep_links_busiest(l, &from, &to), 5, 1e-12);
+    ok(from == 1 && to == 1);
     ep_links_free(l);
     ep_links_free(NULL);
     ep_vclock_free(&c);

@@ -8,30 +8,15 @@
 #include "lsgd/lps.h"
 
 #include "tap.h"
+#include "untouched.h"
 
 #include <stdbool.h>
 #include <string.h>
-
-#define UNTOUCHED 0x5a
 
 static struct ep_lps l;
 static struct ep_lps_effect e;
 
 static const struct ep_work one = {1, 3, 30};
-
-/* Nothing was written; copies are made with memcpy. */
-static bool same(const void *a, const void *b, size_t bytes)
-{
-    return memcmp(a, b, bytes) == 0;
-}
-
-static bool untouched(const void *p, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++)
-        if (((const unsigned char *)p)[i] != UNTOUCHED)
-            return false;
-    return true;
-}
 
 static struct ep_lps_config config(uint64_t k, bool carry)
 {

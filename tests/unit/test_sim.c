@@ -244,6 +244,36 @@ static void test_options(void)
     seconds(&w, EP_METHOD_DILOCO_DYNAMIC, 60);
 }
 
+/* What the busiest link has to do. */
+static void test_load(void)
+{
+    struct ep_error err;
+    struct ep_sim_result o;
+    struct world w;
+
+    /* three fetches, three deltas, 1 s each, on links of their own */
+    small_world(&w, 1, 30);
+    ok(ep_sim_run(&w.env, EP_METHOD_ASYNC, &ten, NULL, NULL, &o, &err) == 0);
+    near(o.load, 3.0 / 36, 1e-9);
+    ok(o.load_from == 0 && o.load_to == 0);
+    ep_sim_result_free(&o);
+    /* eight at once */
+    for (size_t i = 0; i < 2; i++) {
+        small_world(&w, 8, 160);
+        w.env.contention = i > 0;
+        w.gbit_s[0] = 0.25;
+        ok(ep_sim_run(&w.env, EP_METHOD_ASYNC, &ten, NULL, NULL, &o, &err) ==
+           0);
+        /* 8 x 2 fetches of 4 s; a round is 4 + 10 + 4 s, or 32 + 10 + 32 */
+        near(o.load, i == 0 ? 64.0 / 36 : 64.0 / 148, 1e-6);
+        ep_sim_result_free(&o);
+    }
+    /* all-reduces are no transfers */
+    ok(ep_sim_run(&w.env, EP_METHOD_SYNC, &ten, NULL, NULL, &o, &err) == 0);
+    near(o.load, 0, 0);
+    ep_sim_result_free(&o);
+}
+
 static void test_failures(void)
 {
     struct world w;
@@ -288,7 +318,7 @@ static void test_failures(void)
     ok(ep_sim_run(&w.env, EP_METHOD_DILOCO, &ten, NULL, NULL, &o, &err) ==
        EP_ELIMIT);
     ok(strcmp(err.msg,
-              "cannot finish diloco: nothing can happen any more at "
+              "cannot finish diloco H=10: nothing can happen any more at "
               "11 s, with 0 of 40 steps done and 1 of 2 workers "
               "down") == 0);
 }
@@ -323,7 +353,8 @@ static void test_random_failures(void)
     w.env.rejoin = 0;
     ok(ep_sim_run(&w.env, EP_METHOD_ASYNC, &ten, NULL, NULL, &a, &err) ==
        EP_ELIMIT);
-    ok(strstr(err.msg, "cannot finish async: too many events at ") != NULL);
+    ok(strstr(err.msg, "cannot finish async H=10: too many events at ") !=
+       NULL);
 }
 
 /* What the callback is told adds up to the result. */
@@ -423,6 +454,7 @@ int main(void)
     for (uint64_t seed = 1; seed <= 100; seed++)
         test_random(seed);
     test_options();
+    test_load();
     test_failures();
     test_random_failures();
     test_merges();

@@ -88,9 +88,11 @@ static int compare(struct ep_stream *s, const struct entry *want, int n)
         if (i >= n)
             return -1;
         if (want[i].ts < 0) {
-            struct ep_span what = ep_record_str(r, EP_K_WHAT);
+            char file[16];
 
-            wrong += r->type != EP_WHATIF || atoi(what.ptr) != want[i].file;
+            (void)snprintf(file, sizeof file, "%d", want[i].file);
+            wrong += r->type != EP_WHATIF ||
+                     !ep_span_eq(ep_record_str(r, EP_K_WHAT), file);
         } else
             wrong += r->type != EP_LOSS ||
                      ep_record_num(r, EP_K_TS) != want[i].ts ||

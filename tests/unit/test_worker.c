@@ -9,12 +9,11 @@
 #include "lsgd/worker.h"
 
 #include "tap.h"
+#include "untouched.h"
 
 #include <float.h>
 #include <stdbool.h>
 #include <string.h>
-
-#define UNTOUCHED 0x5a
 
 static uint64_t steps_of(uint64_t h, double speed, double fastest)
 {
@@ -157,20 +156,6 @@ static void test_worker(void)
     ok(w.done.updates == 2 && w.done.steps == 10 && w.done.tokens == 20480);
     ep_worker_fail(&w);
     ok(!w.training && w.exchange == 2);
-}
-
-/* Nothing was written; copies are made with memcpy. */
-static bool same(const void *a, const void *b, size_t bytes)
-{
-    return memcmp(a, b, bytes) == 0;
-}
-
-static bool untouched(const void *p, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++)
-        if (((const unsigned char *)p)[i] != UNTOUCHED)
-            return false;
-    return true;
 }
 
 static void test_worker_errors(void)
