@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "base/num.h"
+#include "base/tempfile.h"
 #include "base/thread.h"
 #include "ckpt/ckpt.h"
 #include "ckpt/compare.h"
@@ -22,11 +22,14 @@
 #include "lsgd/merge_text.h"
 #include "record/record.h"
 
+#include <errno.h>
 #include <math.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const char name[] = "lsgd-merge";
@@ -35,74 +38,71 @@ static const char name[] = "lsgd-merge";
 enum { THREADS = 16 };
 
 static struct {
+    struct ep_merge_settings merge;
     bool show, diff, all, exit_code;
-    bool allow_missing, allow_nonfinite, dry_run, no_sync, quiet;
-    int method, sign, dtype, compute, format;
-    int64_t threads, shard_size, buffer;
-    double alpha, lr, beta, share;
-    const char *output, *weights, *state, *state_out;
+    bool no_sync, quiet;
+    int format;      /* -1: not given */
+    int64_t threads; /* 0: not given */
 } opt = {
-    .sign = -1,
+    .merge = {.method = -1,
+              .alpha = (double)NAN,
+              .lr = (double)NAN,
+              .beta = (double)NAN,
+              .share = (double)NAN,
+              .sign = -1,
+              .dtype = -1,
+              .compute = -1},
     .format = -1,
-    .alpha = (double)NAN,
-    .lr = (double)NAN,
-    .beta = (double)NAN,
-    .share = (double)NAN,
 };
-
-/* Of --dtype, in the order of its choices; -1: as in the base. */
-#define DTYPES "keep|F32|BF16|F16|F64|F8_E4M3|F8_E5M2"
-static const int dtypes[] = {-1,        EP_DT_F32,     EP_DT_BF16,   EP_DT_F16,
-                             EP_DT_F64, EP_DT_F8_E4M3, EP_DT_F8_E5M2};
 
 static const struct ep_opt options[] = {
     {0, "all", EP_OPT_FLAG, &opt.all, NULL,
      "with --diff: list equal tensors too", 0, 0},
-    {0, "allow-missing", EP_OPT_FLAG, &opt.allow_missing, NULL,
+    {0, "allow-missing", EP_OPT_FLAG, &opt.merge.allow_missing, NULL,
      "tensors may be missing or extra", 0, 0},
-    {0, "allow-nonfinite", EP_OPT_FLAG, &opt.allow_nonfinite, NULL,
+    {0, "allow-nonfinite", EP_OPT_FLAG, &opt.merge.allow_nonfinite, NULL,
      "NaN and infinities are no error", 0, 0},
-    {0, "alpha", EP_OPT_DOUBLE, &opt.alpha, "A",
+    {0, "alpha", EP_OPT_DOUBLE, &opt.merge.alpha, "A",
      "mix: weight of the inputs [0.5]", 0, 1},
-    {0, "beta", EP_OPT_DOUBLE, &opt.beta, "B", "momentum [0.9]", 0, 1},
-    {'N', "buffer", EP_OPT_INT, &opt.buffer, "N",
+    {0, "beta", EP_OPT_DOUBLE, &opt.merge.beta, "B", "momentum [0.9]", 0, 1},
+    {'N', "buffer", EP_OPT_INT, &opt.merge.buffer, "N",
      "delayed-nesterov: steps to a momentum update", 1, 1e9},
-    {0, "compute", EP_OPT_CHOICE, &opt.compute, "auto|f32|f64",
+    {0, "compute", EP_OPT_CHOICE, &opt.merge.compute, EP_MERGE_COMPUTES,
      "type of the arithmetic [auto]", 0, 0},
-    {0, "delta-sign", EP_OPT_CHOICE, &opt.sign, "start-end|end-start",
+    {0, "delta-sign", EP_OPT_CHOICE, &opt.merge.sign, EP_MERGE_SIGNS,
      "the inputs are deltas of this sign", 0, 0},
     {0, "diff", EP_OPT_FLAG, &opt.diff, NULL, "compare two checkpoints", 0, 0},
-    {'n', "dry-run", EP_OPT_FLAG, &opt.dry_run, NULL,
+    {'n', "dry-run", EP_OPT_FLAG, &opt.merge.dry_run, NULL,
      "do all but write; print the plan", 0, 0},
-    {0, "dtype", EP_OPT_CHOICE, &opt.dtype, DTYPES,
+    {0, "dtype", EP_OPT_CHOICE, &opt.merge.dtype, EP_MERGE_DTYPES,
      "type of the output [keep: the base's]", 0, 0},
     {0, "exit-code", EP_OPT_FLAG, &opt.exit_code, NULL,
      "with --diff: status 1 if they differ", 0, 0},
     {'f', "format", EP_OPT_CHOICE, &opt.format, EP_CLI_FORMATS,
      "form of the report [text on a terminal]", 0, 0},
-    {0, "lr", EP_OPT_DOUBLE, &opt.lr, "R", "outer learning rate [0.7; sgd 1]",
-     0, 1e300},
-    {'m', "method", EP_OPT_CHOICE, &opt.method, EP_MERGE_METHODS,
+    {0, "lr", EP_OPT_DOUBLE, &opt.merge.lr, "R",
+     "outer learning rate [0.7; sgd 1]", 0, 1e300},
+    {'m', "method", EP_OPT_CHOICE, &opt.merge.method, EP_MERGE_METHODS,
      "how to merge [mean]", 0, 0},
-    {0, "momentum-share", EP_OPT_DOUBLE, &opt.share, "C",
+    {0, "momentum-share", EP_OPT_DOUBLE, &opt.merge.share, "C",
      "delayed-nesterov: momentum in each step [0]", 0, 1},
     {0, "no-sync", EP_OPT_FLAG, &opt.no_sync, NULL,
      "do not wait for the disk at the end", 0, 0},
-    {'o', "output", EP_OPT_STRING, &opt.output, "OUT",
+    {'o', "output", EP_OPT_STRING, &opt.merge.output, "OUT",
      "the merged checkpoint, whole or not at all", 0, 0},
     {'q', "quiet", EP_OPT_FLAG, &opt.quiet, NULL,
      "no table, no remarks, no progress", 0, 0},
-    {0, "shard-size", EP_OPT_SIZE, &opt.shard_size, "SIZE",
+    {0, "shard-size", EP_OPT_SIZE, &opt.merge.shard_size, "SIZE",
      "OUT is a folder of files of SIZE", 1, 9e15},
     {0, "show", EP_OPT_FLAG, &opt.show, NULL, "list tensors and metadata", 0,
      0},
-    {0, "state", EP_OPT_STRING, &opt.state, "FILE",
+    {0, "state", EP_OPT_STRING, &opt.merge.state, "FILE",
      "momentum and buffer to go on from", 0, 0},
-    {0, "state-out", EP_OPT_STRING, &opt.state_out, "FILE",
+    {0, "state-out", EP_OPT_STRING, &opt.merge.state_out, "FILE",
      "write momentum and buffer", 0, 0},
     {'j', "threads", EP_OPT_INT, &opt.threads, "N",
      "threads [one per CPU, at most 16]", 1, EP_THREADS_MAX},
-    {'w', "weights", EP_OPT_STRING, &opt.weights, "LIST",
+    {'w', "weights", EP_OPT_STRING, &opt.merge.weights, "LIST",
      "weights of the inputs, W,W,... or tokens [1]", 0, 0},
 };
 
@@ -177,141 +177,77 @@ static int diff(const char *const *path)
     return status;
 }
 
-/* ==== Settings ==== */
+/* ==== What is asked for ==== */
 
-/* Options that only some methods have. */
-static int check_methods(struct ep_error *err)
+enum { MERGE = 1, SHOW = 2, DIFF = 4 };
+
+/* Was it on the command line? Defaults are what nobody can give. */
+static bool is_given(const struct ep_opt *o)
 {
-    bool mix = opt.method == EP_MERGE_MIX;
-    bool delayed = opt.method == EP_MERGE_DELAYED;
-    bool momentum = delayed || opt.method == EP_MERGE_NESTEROV;
-    bool steps = momentum || opt.method == EP_MERGE_SGD;
-    const struct {
-        bool given, fits;
-        const char *name;
-    } list[] = {
-        {!isnan(opt.alpha), mix, "alpha"},
-        {!isnan(opt.lr), steps, "lr"},
-        {!isnan(opt.beta), momentum, "beta"},
-        {opt.buffer > 0, delayed, "buffer"},
-        {!isnan(opt.share), delayed, "momentum-share"},
-        {opt.state != NULL, momentum, "state"},
-        {opt.state_out != NULL, momentum, "state-out"},
-    };
+    switch (o->kind) {
+    case EP_OPT_FLAG:
+        return *(const bool *)o->target;
+    case EP_OPT_INT:
+    case EP_OPT_SIZE:
+        return *(const int64_t *)o->target != 0;
+    case EP_OPT_DOUBLE:
+    case EP_OPT_DURATION:
+        return !isnan(*(const double *)o->target);
+    case EP_OPT_STRING:
+        return *(const char *const *)o->target != NULL;
+    case EP_OPT_CHOICE:
+        return *(const int *)o->target >= 0;
+    }
+    return false;
+}
 
-    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++)
-        if (list[i].given && !list[i].fits)
-            return ep_error_set(err, EP_EUSAGE,
-                                "cannot use --%s: not with this --method",
-                                list[i].name);
-    if (delayed && !opt.buffer)
-        return ep_error_set(err, EP_EUSAGE,
-                            "cannot use delayed-nesterov: it needs --buffer");
+/* Refuse options that would do nothing. */
+static int check_options(int mode, struct ep_error *err)
+{
+    static const struct {
+        const char *name;
+        int modes;
+    } list[] = {
+        {"all", DIFF},          {"diff", MERGE | DIFF},
+        {"exit-code", DIFF},    {"format", MERGE | SHOW | DIFF},
+        {"show", MERGE | SHOW}, {"threads", MERGE | DIFF},
+    }; /* all others: MERGE */
+    const char *where = mode == SHOW ? "with --show" : "with --diff";
+
+    for (size_t i = 0; i < program.nopts; i++) {
+        int modes = MERGE;
+
+        for (size_t k = 0; k < sizeof list / sizeof list[0]; k++)
+            if (strcmp(options[i].name, list[k].name) == 0)
+                modes = list[k].modes;
+        if (is_given(&options[i]) && !(modes & mode))
+            return ep_error_set(err, EP_EUSAGE, "cannot use --%s %s",
+                                options[i].name,
+                                mode == MERGE ? "without --diff" : where);
+    }
     return 0;
 }
 
-/* The folder that path is in, as the system knows it; *last: what is in it. */
-static bool find_folder(const char *path, struct stat *st, const char **last)
+static int check_operands(int mode, const char *const *path, int n,
+                          struct ep_error *err)
 {
-    const char *slash = strrchr(path, '/');
-    char *folder =
-        slash ? ep_strndup(path, (size_t)(slash - path) + 1) : ep_strdup(".");
-    bool found = stat(folder, st) == 0;
+    char shown[100];
 
-    *last = slash ? slash + 1 : path;
-    free(folder);
-    return found;
-}
-
-/* Do both paths name one file, there or not? */
-static bool same_place(const char *a, const char *b)
-{
-    struct stat s, t;
-
-    return find_folder(a, &s, &a) && find_folder(b, &t, &b) &&
-           s.st_dev == t.st_dev && s.st_ino == t.st_ino && strcmp(a, b) == 0;
-}
-
-static int check_usage(int n, struct ep_error *err)
-{
-    if (n < 2)
+    for (int i = 1; i < n; i++)
+        if (path[i][0] == '-' && path[i][1] && access(path[i], F_OK) != 0)
+            return ep_error_set(
+                err, EP_EUSAGE,
+                "cannot open %s: no such file; options come before files",
+                ep_escape(shown, sizeof shown, path[i], strlen(path[i])));
+    if (mode == SHOW && n < 1)
+        return ep_error_set(err, EP_EUSAGE, "cannot show: no file given");
+    if (mode == DIFF && n != 2)
+        return ep_error_set(err, EP_EUSAGE,
+                            "cannot compare: two checkpoints are needed");
+    if (mode == MERGE && n < 2)
         return ep_error_set(err, EP_EUSAGE,
                             "cannot merge: a base and at least one input are "
                             "needed (see --help)");
-    if (!opt.output && !opt.dry_run)
-        return ep_error_set(err, EP_EUSAGE,
-                            "cannot merge: no --output to write to");
-    if (opt.output && opt.state_out && same_place(opt.output, opt.state_out))
-        return ep_error_set(err, EP_EUSAGE,
-                            "cannot use --state-out: it is --output too");
-    return check_methods(err);
-}
-
-/* "1,2.5,3" into *list, which the caller frees. Returns how many, or < 0. */
-static int read_weights(const char *text, double **list, struct ep_error *err)
-{
-    size_t cap = 0;
-    int n = 0;
-
-    *list = NULL;
-    for (;;) {
-        size_t len = strcspn(text, ",");
-        char *one = ep_strndup(text, len), shown[64];
-        double w = 0;
-        int rc = ep_num_double(one, 0, 1e300, &w, err);
-
-        if (rc < 0)
-            (void)ep_error_prefix(err, "cannot use weight '%s'",
-                                  ep_escape(shown, sizeof shown, one, len));
-        free(one);
-        if (rc < 0)
-            return rc;
-        *list = ep_grow(*list, &cap, (size_t)n + 1, sizeof **list);
-        (*list)[n++] = w;
-        if (!text[len])
-            return n;
-        text += len + 1;
-    }
-}
-
-static double or_else(double v, double otherwise)
-{
-    return isnan(v) ? otherwise : v;
-}
-
-/* The settings of the merge; *weights is freed by the caller. */
-static int configure(struct ep_merge_config *c, double **weights,
-                     struct ep_error *err)
-{
-    static const enum ep_merge_kind signs[] = {EP_MERGE_START_END,
-                                               EP_MERGE_END_START};
-    int n;
-
-    *c = (struct ep_merge_config){
-        .method = (enum ep_merge_method)opt.method,
-        .alpha = or_else(opt.alpha, 0.5),
-        .outer = {.lr = or_else(opt.lr, opt.method == EP_MERGE_SGD ? 1 : 0.7),
-                  .beta = or_else(opt.beta, 0.9),
-                  .c = or_else(opt.share, 0),
-                  .n = opt.buffer ? (uint64_t)opt.buffer : 1},
-        .declared = opt.sign < 0 ? EP_MERGE_MODEL : signs[opt.sign],
-        .dtype = dtypes[opt.dtype],
-        .compute = (enum ep_merge_compute)opt.compute,
-        .allow_missing = opt.allow_missing,
-        .allow_nonfinite = opt.allow_nonfinite,
-        .keep_state = opt.state_out != NULL,
-        .shard_bytes = (uint64_t)opt.shard_size,
-    };
-    if (!opt.weights)
-        return 0;
-    c->by_tokens = strcmp(opt.weights, "tokens") == 0;
-    if (c->by_tokens)
-        return 0;
-    n = read_weights(opt.weights, weights, err);
-    if (n < 0)
-        return n;
-    c->weights = *weights;
-    c->nweights = (size_t)n;
     return 0;
 }
 
@@ -339,7 +275,7 @@ static bool open_files(struct files *f, const char *const *path, int n)
         }
         *(i ? &f->input[i - 1] : &f->base) = c;
     }
-    if (opt.state && !(f->state = ep_ckpt_open(opt.state, &err))) {
+    if (opt.merge.state && !(f->state = ep_ckpt_open(opt.merge.state, &err))) {
         ep_cli_error(&err);
         good = false;
     }
@@ -362,6 +298,14 @@ struct progress {
     bool shown;
 };
 
+struct job {
+    const struct ep_merge *m;
+    const char *const *path; /* of the inputs */
+    size_t n;
+    struct ep_merge_lines lines;
+    struct progress progress;
+};
+
 static void wipe(void *ctx)
 {
     struct progress *p = ctx;
@@ -374,7 +318,7 @@ static void wipe(void *ctx)
 /* "43 %, 1.2 of 2.8 GiB" after a second, then five times a second. */
 static void on_progress(void *ctx, uint64_t done, uint64_t all)
 {
-    struct progress *p = ctx;
+    struct progress *p = &((struct job *)ctx)->progress;
     double now = ep_clock_now(&ep_clock_mono);
     struct ep_buf b;
 
@@ -382,10 +326,7 @@ static void on_progress(void *ctx, uint64_t done, uint64_t all)
         return;
     p->due = now + 0.2;
     ep_buf_init(&b);
-    ep_buf_addf(&b, "%3.0f %%, ", all ? 100 * (double)done / (double)all : 100);
-    ep_num_format_size(&b, (double)done);
-    ep_buf_adds(&b, " of ");
-    ep_num_format_size(&b, (double)all);
+    ep_merge_text_progress(done, all, &b);
     (void)fprintf(stderr, "\r%-60s", b.ptr);
     ep_buf_free(&b);
     p->shown = true;
@@ -413,26 +354,17 @@ static void print_lines(const struct ep_merge_lines *lines)
     }
 }
 
-static void remark(const struct ep_merge *m)
+static void remark(const struct ep_merge *m, struct ep_merge_lines *lines)
 {
-    struct ep_merge_totals t = ep_merge_totals(m);
-    struct ep_buf b;
-
     if (opt.quiet)
         return;
-    if (t.momentum && !opt.state_out)
-        ep_cli_warn("the momentum is not kept: no --state-out");
-    if (t.momentum && !opt.state && t.step_from)
-        ep_cli_warn(
-            "the momentum begins at 0: no --state, but the base is of outer "
-            "step %llu",
-            (unsigned long long)t.step_from);
-    if (opt.dry_run && opt.format != EP_CLI_TEXT) {
-        ep_buf_init(&b);
-        ep_merge_text_plan(m, &b);
-        ep_cli_warn("%s", b.ptr);
-        ep_buf_free(&b);
+    ep_merge_text_remarks(m, &opt.merge, lines);
+    if (opt.merge.dry_run && opt.format != EP_CLI_TEXT) {
+        ep_merge_text_plan(m, &lines->text);
+        ep_buf_addc(&lines->text, '\n');
+        lines->n++;
     }
+    print_lines(lines);
 }
 
 static void print_records(const struct ep_merge *m, const char *const *path,
@@ -466,109 +398,177 @@ static void print_records(const struct ep_merge *m, const char *const *path,
     put(&text);
 }
 
-static void print_text(const struct ep_merge *m, const char *const *path,
-                       const double *norm, double seconds)
+static void print_text(const struct job *job, const double *norm)
 {
+    double seconds = ep_clock_now(&ep_clock_mono) - job->progress.begun;
     struct ep_buf b;
 
     ep_buf_init(&b);
-    ep_merge_text_table(m, path, norm, &b);
-    ep_merge_text_plan(m, &b);
-    ep_buf_adds(&b, opt.dry_run ? "\nnothing written: " : "\nmoved ");
-    ep_merge_text_speed(m, seconds, &b);
+    ep_merge_text_table(job->m, job->path, norm, &b);
+    ep_merge_text_plan(job->m, &b);
+    ep_buf_addc(&b, '\n');
+    ep_merge_text_speed(job->m, !opt.merge.dry_run, seconds, &b);
     ep_buf_addc(&b, '\n');
     put(&b);
 }
 
+/* ==== Signals ==== */
+
+/* The last that came and asks for an end; 0: none. */
+static atomic_int caught;
+
+static void on_signal(int sig)
+{
+    if (sig != SIGALRM)
+        atomic_store(&caught, sig);
+    (void)alarm(1); /* a write that waits for a reader goes on after a part */
+}
+
+/* From now on the merge ends between two chunks, and takes its files away. */
+static void catch_signals(void)
+{
+    static const int list[] = {SIGALRM, SIGHUP, SIGINT, SIGPIPE, SIGTERM};
+    struct sigaction act;
+
+    memset(&act, 0, sizeof act);
+    (void)sigemptyset(&act.sa_mask);
+    /* no SA_RESTART: a report that nobody reads must not hold us */
+    act.sa_handler = on_signal;
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
+        struct sigaction before;
+
+        if (sigaction(list[i], NULL, &before) == 0 &&
+            before.sa_handler != SIG_IGN) /* as nohup(1) has it */
+            (void)sigaction(list[i], &act, NULL);
+    }
+}
+
 /* ==== The merge ==== */
 
-static int run(struct ep_merge *m, const char *const *path, size_t n,
-               struct ep_merge_lines *lines, struct ep_error *err)
+/* All of standard output, before anything is in place. */
+static int flush(struct ep_error *err)
 {
-    struct progress progress;
+    int errnum = 0;
+
+    if (fflush(stdout) != 0 || ferror(stdout))
+        errnum = errno ? errno : EIO;
+    if (!errnum)
+        return 0;
+    /* it is reported here, and once */
+    __fpurge(stdout);
+    clearerr(stdout);
+    return ep_error_sys(err, errnum, "cannot write standard output");
+}
+
+/* The report, while it can still be said that nothing was done. */
+static int on_ready(void *ctx, const struct ep_merge_report *report,
+                    struct ep_error *err)
+{
+    struct job *job = ctx;
+    const char *what = opt.merge.output ? opt.merge.output : "the result";
+    char shown[200];
+
+    wipe(&job->progress);
+    if (!opt.quiet) {
+        print_lines(&job->lines);
+        if (report->saturated)
+            ep_cli_warn(
+                "%llu element%s of %s beyond the range of F8_E4M3 became its "
+                "largest",
+                (unsigned long long)report->saturated,
+                report->saturated == 1 ? "" : "s",
+                ep_escape(shown, sizeof shown, what, strlen(what)));
+    }
+    errno = 0;
+    if (opt.format != EP_CLI_TEXT)
+        print_records(job->m, job->path, report->norm, job->n);
+    else if (!opt.quiet)
+        print_text(job, report->norm);
+    return flush(err);
+}
+
+static int run(struct ep_merge *m, struct job *job, struct ep_error *err)
+{
     struct ep_merge_report report;
     int allowed = ep_threads_allowed(), rc;
     struct ep_merge_how how = {
-        .out = opt.dry_run ? NULL : opt.output,
-        .state_out = opt.dry_run ? NULL : opt.state_out,
+        .out = opt.merge.dry_run ? NULL : opt.merge.output,
+        .state_out = opt.merge.dry_run ? NULL : opt.merge.state_out,
         .threads = opt.threads         ? (int)opt.threads
                    : allowed < THREADS ? allowed
                                        : THREADS,
         .sync = !opt.no_sync,
+        .result = opt.merge.output,
         .progress = on_progress,
-        .ctx = &progress,
+        .ready = on_ready,
+        .ctx = job,
+        .stop = &caught,
     };
 
-    remark(m);
-    begin_progress(&progress);
-    rc = ep_merge_run(m, &how, &report, lines, err);
-    wipe(&progress);
+    begin_progress(&job->progress);
+    rc = ep_merge_run(m, &how, &report, &job->lines, err);
+    wipe(&job->progress);
     ep_cli_before_message(NULL, NULL);
-    if (rc < 0)
-        return rc;
-    if (!opt.quiet) {
-        print_lines(lines);
-        if (report.saturated)
-            ep_cli_warn(
-                "%llu element%s beyond the range of F8_E4M3 became its "
-                "largest",
-                (unsigned long long)report.saturated,
-                report.saturated == 1 ? "" : "s");
-    }
-    if (opt.format != EP_CLI_TEXT)
-        print_records(m, path, report.norm, n);
-    else if (!opt.quiet)
-        print_text(m, path, report.norm,
-                   ep_clock_now(&ep_clock_mono) - progress.begun);
     free(report.norm);
-    return 0;
+    return rc;
 }
 
-static int plan_and_run(const struct ep_merge_config *c, struct files *f,
-                        const char *const *path, struct ep_error *err)
+static int plan_and_run(struct files *f, const char *const *path,
+                        struct ep_error *err)
 {
+    struct ep_merge_config config;
     const struct ep_merge_files files = {
         .base = f->base,
         .input = (const struct ep_ckpt *const *)f->input,
         .ninputs = f->ninputs,
         .state = f->state};
-    struct ep_merge_lines lines;
-    struct ep_merge *m;
+    struct job job = {.path = path + 1, .n = f->ninputs};
+    struct ep_merge_lines remarks;
+    struct ep_merge *m = NULL;
+    double *weights;
     int rc;
 
-    ep_merge_lines_init(&lines);
-    m = ep_merge_plan(c, &files, &lines, err);
+    ep_merge_lines_init(&job.lines);
+    ep_merge_lines_init(&remarks);
+    rc = ep_merge_settle(&opt.merge, &files, &config, &weights, &remarks, err);
+    if (rc == 0) {
+        m = ep_merge_plan(&config, &files, &job.lines, err);
+        rc = m ? 0 : err->code;
+    }
     if (m) {
-        rc = run(m, path + 1, f->ninputs, &lines, err);
+        remark(m, &remarks);
+        job.m = m;
+        rc = run(m, &job, err);
     } else {
-        rc = err->code;
-        print_lines(&lines);
+        print_lines(&job.lines);
     }
     ep_merge_free(m);
-    ep_merge_lines_free(&lines);
+    free(weights);
+    ep_merge_lines_free(&remarks);
+    ep_merge_lines_free(&job.lines);
     return rc;
 }
 
 static int merge(const char *const *path, int n)
 {
-    struct ep_merge_config config;
     struct files files = {.base = NULL};
     struct ep_error err = {.code = 0};
-    double *weights = NULL;
     int status = EP_EXIT_TROUBLE;
 
-    if (check_usage(n, &err) < 0 || configure(&config, &weights, &err) < 0) {
+    if (ep_merge_check_settings(&opt.merge, &err) < 0) {
         ep_cli_error(&err);
-    } else {
-        if (open_files(&files, path, n)) {
-            if (plan_and_run(&config, &files, path, &err) < 0)
-                ep_cli_error(&err);
-            else
-                status = EP_EXIT_CLEAN;
-        }
-        close_files(&files);
+    } else if (open_files(&files, path, n)) {
+        if (plan_and_run(&files, path, &err) == 0)
+            status = EP_EXIT_CLEAN;
+        else if (!atomic_load(&caught))
+            ep_cli_error(&err);
     }
-    free(weights);
+    close_files(&files);
+    if (status != EP_EXIT_CLEAN && atomic_load(&caught)) {
+        /* end by the signal, so that who waits sees it */
+        (void)signal(atomic_load(&caught), SIG_DFL);
+        (void)raise(atomic_load(&caught));
+    }
     return status;
 }
 
@@ -576,24 +576,23 @@ int main(int argc, char **argv)
 {
     int first = ep_cli_begin(&program, argc, argv), n = argc - first, status;
     const char *const *path = (const char *const *)argv + first;
-    const char *wrong = NULL;
+    int mode = opt.show ? SHOW : opt.diff ? DIFF : MERGE;
+    struct ep_error err;
 
     ep_map_guard(name);
     if (opt.format < 0)
         opt.format = ep_cli_default_format(NULL);
-    if (opt.show && opt.diff)
-        wrong = "cannot use --show with --diff";
-    else if (opt.show && n < 1)
-        wrong = "cannot show: no file given";
-    else if (opt.diff && n != 2)
-        wrong = "cannot compare: two checkpoints are needed";
-    if (wrong) {
-        ep_cli_warn("%s", wrong);
+    if (check_options(mode, &err) < 0 ||
+        check_operands(mode, path, n, &err) < 0) {
+        ep_cli_error(&err);
         return ep_cli_end(EP_EXIT_TROUBLE);
     }
-    if (opt.show)
-        status = show(path, n);
-    else
-        status = opt.diff ? diff(path) : merge(path, n);
+    if (mode == MERGE) {
+        catch_signals();
+        (void)signal(SIGXFSZ, SIG_IGN); /* a write says EFBIG instead */
+        status = merge(path, n);
+    } else {
+        status = mode == SHOW ? show(path, n) : diff(path);
+    }
     return ep_cli_end(status);
 }

@@ -132,6 +132,12 @@ table() {
     COMP_CWORD=2
     _evenpace skewdetect t -f
     [ "${COMPREPLY[*]}" = "text tsv" ]
+    COMP_WORDS=(lsgd-sim -m '')
+    _evenpace lsgd-sim '' -m
+    [ "${COMPREPLY[*]}" = "halos async diloco diloco-dynamic sync" ]
+    COMP_WORDS=(lsgd-sim -m sync,diloco-)
+    _evenpace lsgd-sim sync,diloco- -m
+    [ "${COMPREPLY[*]}" = "sync,diloco-dynamic" ]
 }
 
 @test "the EXAMPLES of the man pages print what they say" {

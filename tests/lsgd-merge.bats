@@ -20,6 +20,20 @@ setup() {
         w:F32:2x2:4,2,1,4 n:BF16:3:4,1,1 i:I64:2:7,8
 }
 
+# What is in this folder, but for what bats keeps in it.
+listing() {
+    find . -mindepth 1 -maxdepth 1 ! -name 'separate-stderr*' -printf '%f\n' |
+        sort
+}
+
+# Whatever a test that failed has left running.
+teardown() {
+    local left
+    left=$(jobs -p)
+    # shellcheck disable=SC2086 # several words
+    [ -z "$left" ] || kill -9 $left 2>/dev/null || :
+}
+
 # The record of input N (from 0) in the lines of the last run.
 record() { jq -c "$2" <<<"${lines[$1]}"; }
 
@@ -151,11 +165,17 @@ record() { jq -c "$2" <<<"${lines[$1]}"; }
 }
 
 @test "--dtype and --compute" {
-    run -0 lsgd-merge -q --dtype F64 -w 1,2 -o out base a b
+    run -0 lsgd-merge -q --dtype F64 --compute f32 -w 1,2 -o out base a b
     # in float: 10/3 is rounded once
     [ "$(values out w)" = "3.3333332538604736 2 1.6666666269302368 2.6666667461395264" ]
-    run -0 lsgd-merge -q --dtype F64 --compute f64 -w 1,2 -o out base a b
+    run -0 lsgd-merge -q --dtype F64 -w 1,2 -o out base a b
     [ "$(values out w)" = "3.3333333333333335 2 1.6666666666666667 2.6666666666666665" ]
+    run -0 lsgd-merge -q --dtype F64 --compute f64 -w 1,2 -o same base a b
+    run -0 cmp out same
+    # what a float cannot hold is said as it is
+    mk h w:F64:2x2:1,2,3,1e300 n:BF16:3:1,1,1 i:I64:2:7,8
+    run -2 --separate-stderr lsgd-merge --compute f32 -o no base h
+    [ "$stderr" = 'lsgd-merge: cannot merge h: tensor "w", element 3: 1e+300 is too large for F32, which it is computed in' ]
     run -0 lsgd-merge -q --dtype BF16 -w 1,2 -o out base a b
     [ "$(values out w)" = "3.328125 2 1.6640625 2.671875" ]
     run -0 lsgd-merge -q --dtype F16 -w 1,2 -o out base a b
@@ -168,7 +188,7 @@ record() { jq -c "$2" <<<"${lines[$1]}"; }
     [ "$(values out i)" = "7 8" ]
     # F64 anywhere: double, and a state in F64
     mk a64 w:F64:2x2:2,2,3,1e-30 n:BF16:3:1,1,1 i:I64:2:7,8
-    run -0 lsgd-merge -q -m nesterov --state-out s --dtype F64 -o out base a64
+    run -0 lsgd-merge -q -m nesterov --state-out s --dtype F32 -o out base a64
     run -0 bash -c 'lsgd-merge --show -f tsv s | cut -f1,2 | sort'
     [[ $output == *"momentum.n"*F32*"momentum.w"*F64* ]]
 }
@@ -199,6 +219,16 @@ record() { jq -c "$2" <<<"${lines[$1]}"; }
     [ "$(values out only)" = "3 4" ]
     run -0 bash -c 'lsgd-merge --show -f tsv out | cut -f1 | paste -sd" "'
     [[ $output == *"i n only w" ]]
+    # what was done is said, unless -q
+    run -0 --separate-stderr lsgd-merge --allow-missing -o out base2 a c
+    [ "$stderr" = "lsgd-merge: not all tensors were there: 1 from fewer inputs, 1 the base's alone, 1 left out" ]
+    run -0 --separate-stderr lsgd-merge --allow-missing -o out base a b
+    [ -z "$stderr" ]
+    run -0 lsgd-merge -q -m nesterov --state-out s -o s1 base a
+    mk next evenpace.outer_step=1 w:F32:2x2:1,2,3,4 v:F32:1:1
+    run -0 --separate-stderr lsgd-merge --allow-missing -m nesterov --state s \
+        --state-out s -o out next next
+    [ "$stderr" = "lsgd-merge: not all tensors were there: 1 without its state, 1 left out" ]
     mk shape w:F32:4:1,2,3,4
     run -2 --separate-stderr lsgd-merge --allow-missing -o out base2 shape
     [ "${#stderr_lines[@]}" -eq 2 ]
@@ -217,9 +247,13 @@ record() { jq -c "$2" <<<"${lines[$1]}"; }
     # too large for the type of the output
     mk big w:F32:2x2:1,2,65520,0 n:BF16:3:1,1,1 i:I64:2:7,8
     run -2 --separate-stderr lsgd-merge --dtype F16 -o no base big
-    [ "$stderr" = 'lsgd-merge: cannot write tensor "w", element 2: the result 65520 is too large for F16' ]
+    [ "$stderr" = 'lsgd-merge: cannot write no: tensor "w", element 2: the result 65520 is too large for F16' ]
+    run -2 --separate-stderr lsgd-merge -q -n --dtype F16 base big
+    [ "$stderr" = 'lsgd-merge: cannot write the result: tensor "w", element 2: the result 65520 is too large for F16' ]
     run -0 --separate-stderr lsgd-merge --dtype F8_E4M3 -o out base big
-    [ "$stderr" = 'lsgd-merge: 1 element beyond the range of F8_E4M3 became its largest' ]
+    [ "$stderr" = 'lsgd-merge: 1 element of out beyond the range of F8_E4M3 became its largest' ]
+    run -0 --separate-stderr lsgd-merge -q --dtype F8_E4M3 -o out base big
+    [ -z "$stderr" ]
     [ "$(values out w)" = "56 64 126 0" ]
     [ ! -e no ]
 }
@@ -274,6 +308,116 @@ record() { jq -c "$2" <<<"${lines[$1]}"; }
     run -2 lsgd-merge --show --diff a b
 }
 
+@test "options that would do nothing are refused" {
+    only=("-m mean" "--alpha .1" "--lr 1" "--beta .1" "-N 2" "-n" "-q" "-o x"
+        "--momentum-share .1" "--state a" "--state-out x" "--dtype F32"
+        "--dtype keep" "--compute auto" "--delta-sign start-end" "--no-sync"
+        "--shard-size 1k" "--allow-missing" "--allow-nonfinite" "-w 1")
+    for o in "${only[@]}"; do
+        for mode in "--show" "--diff"; do
+            # shellcheck disable=SC2086 # two words
+            run -2 --separate-stderr lsgd-merge $mode $o base a
+            [[ $stderr == "lsgd-merge: cannot use --"*" with $mode" ]]
+            [ -z "$output" ]
+        done
+    done
+    for o in --all --exit-code "-j 1"; do
+        # shellcheck disable=SC2086 # two words
+        run -2 --separate-stderr lsgd-merge --show $o base
+        [[ $stderr == "lsgd-merge: cannot use --"*" with --show" ]]
+    done
+    for o in --all --exit-code; do
+        run -2 --separate-stderr lsgd-merge $o -o x base a
+        [ "$stderr" = "lsgd-merge: cannot use $o without --diff" ]
+    done
+    [ ! -e x ]
+}
+
+@test "operands: options behind them, empty names, links that lead nowhere" {
+    run -2 --separate-stderr lsgd-merge -o out base a --lr 1
+    [ "$stderr" = "lsgd-merge: cannot open --lr: no such file; options come before files" ]
+    run -2 --separate-stderr lsgd-merge --show base -f
+    [ "$stderr" = "lsgd-merge: cannot open -f: no such file; options come before files" ]
+    cp a ./-x
+    run -0 lsgd-merge -q -o out base -x
+    run -2 --separate-stderr lsgd-merge -o '' base a
+    [ "$stderr" = "lsgd-merge: cannot use --output: the name is empty" ]
+    run -2 --separate-stderr lsgd-merge -m nesterov --state '' -o no base a
+    [ "$stderr" = "lsgd-merge: cannot use --state: the name is empty" ]
+    run -2 --separate-stderr lsgd-merge -o no base ''
+    [ "$stderr" = 'lsgd-merge: cannot open "": the name is empty' ]
+    ln -s nowhere link
+    run -2 --separate-stderr lsgd-merge -o link base a
+    [ "$stderr" = "lsgd-merge: cannot create link: its link leads nowhere" ]
+    [ ! -e no ]
+}
+
+@test "words that nobody knows in the metadata are refused" {
+    mk odd evenpace.kind=Delta evenpace.sign=start-end \
+        w:F32:2x2:1,1,1,1 n:BF16:3:0 i:I64:2:7,8
+    run -2 --separate-stderr lsgd-merge -o out base odd
+    [ "${stderr_lines[0]}" = 'lsgd-merge: cannot merge odd: its evenpace.kind "Delta" is not model, delta or state' ]
+    run -2 --separate-stderr lsgd-merge -o out odd base
+    [ "${stderr_lines[0]}" = 'lsgd-merge: cannot merge odd: its evenpace.kind "Delta" is not model, delta or state' ]
+    mk odd evenpace.sign=start-end w:F32:2x2:1,1,1,1 n:BF16:3:0 i:I64:2:7,8
+    run -2 --separate-stderr lsgd-merge -o out base odd
+    [ "${stderr_lines[0]}" = "lsgd-merge: cannot merge odd: it has an evenpace.sign, but no evenpace.kind that says that it is a delta" ]
+    mk odd evenpace.kind=delta evenpace.sign=up \
+        w:F32:2x2:1,1,1,1 n:BF16:3:0 i:I64:2:7,8
+    run -2 --separate-stderr lsgd-merge --delta-sign start-end -o out base odd
+    [ "${stderr_lines[0]}" = 'lsgd-merge: cannot merge odd: its evenpace.sign "up" is not start-end or end-start' ]
+    [ ! -e out ]
+}
+
+@test "settings: those of the state, unless others are given" {
+    opts=(-m delayed-nesterov -N 2 --momentum-share .25 --lr .5 --beta .5)
+    run -0 lsgd-merge -q "${opts[@]}" --state-out s1 -o o1 base a
+    run -0 lsgd-merge -q "${opts[@]}" --state s1 --state-out want.s -o want o1 b
+    run -0 --separate-stderr lsgd-merge -m delayed-nesterov --state s1 \
+        --state-out s2 -o o2 o1 b
+    [ -z "$stderr" ]
+    run -0 cmp want o2
+    run -0 cmp want.s s2
+    run -0 --separate-stderr lsgd-merge "${opts[@]}" --lr .75 \
+        --momentum-share .125 --state s1 --state-out s2 -o o2 o1 b
+    [ "$stderr" = "lsgd-merge: --lr is 0.75, the state was made with 0.5
+lsgd-merge: --momentum-share is 0.125, the state was made with 0.25" ]
+    run -0 --separate-stderr lsgd-merge -q "${opts[@]}" --lr .75 --state s1 \
+        --state-out s2 -o o2 o1 b
+    [ -z "$stderr" ]
+    mk bad evenpace.kind=state evenpace.outer_step=1 evenpace.beta=much \
+        momentum.w:F32:1:1
+    run -2 --separate-stderr lsgd-merge -m nesterov --state bad -o no o1 b
+    [ "$stderr" = 'lsgd-merge: cannot read bad: its evenpace.beta "much" is not a number' ]
+}
+
+@test "the state takes no other file's place, nor does the result the state's" {
+    run -0 lsgd-merge -q -m nesterov --state-out s -o o base a
+    run -0 lsgd-merge -q --shard-size 16 -o shards base a
+    ln -s a link
+    for f in base ./a link; do
+        run -2 --separate-stderr lsgd-merge -m nesterov --state-out "$f" -o no base a
+        [ "$stderr" = "lsgd-merge: cannot use --state-out: it is a file of the base or of an input" ]
+    done
+    for f in shards/*; do
+        run -2 lsgd-merge -m nesterov --state-out "$f" -o no base shards
+    done
+    run -0 lsgd-merge --show shards
+    run -2 --separate-stderr lsgd-merge -m nesterov --state s --state-out s2 -o s o a
+    [ "$stderr" = "lsgd-merge: cannot use --output: it is --state too" ]
+    [ ! -e no ]
+}
+
+@test "a shard alone, without an index" {
+    mkdir lone
+    cp base lone/model-00001-of-00002.safetensors
+    run -2 --separate-stderr lsgd-merge -o out lone lone
+    [ "${stderr_lines[0]}" = "lsgd-merge: cannot read lone: model-00001-of-00002.safetensors is one shard of several, and their index, model.safetensors.index.json, is missing" ]
+    # named itself it is a file like others
+    run -0 lsgd-merge --show lone/model-00001-of-00002.safetensors
+    run -0 lsgd-merge -q -o out lone/model-00001-of-00002.safetensors a
+}
+
 @test "threads do not change a byte" {
     args=()
     for k in 1 2 3; do args+=("t$k:F32:70001:@random:$k" "u$k:BF16:5:1,2"); done
@@ -315,7 +459,8 @@ record() { jq -c "$2" <<<"${lines[$1]}"; }
 @test "dry run: all checks, nothing written" {
     run -0 --separate-stderr lsgd-merge -n -o out -f text base a b
     [ -z "$stderr" ]
-    [[ $output == *"mean of 2 inputs: 3 tensors, 1 of them carried, read "*", outer step 1"*"nothing written: "* ]]
+    [[ $output == *"mean of 2 inputs: 3 tensors, 1 of them carried, read 114 B, write 38 B, outer step 1"* ]]
+    [[ $output == *$'\n'"nothing written: read 114 B in "* ]]
     [ ! -e out ]
     run -0 --separate-stderr lsgd-merge -n base a b
     [[ $stderr == "lsgd-merge: mean of 2 inputs: 3 tensors"* ]]
@@ -333,8 +478,28 @@ record() { jq -c "$2" <<<"${lines[$1]}"; }
     [[ ${lines[0]} == type$'\t'ts* ]]
     run -0 lsgd-merge -q -f text -o out base a b
     [ -z "$output" ]
-    run -2 --separate-stderr bash -c 'lsgd-merge -o out base a >/dev/full'
-    [[ $stderr == *"cannot write standard output: No space left on device" ]]
+}
+
+@test "a report that cannot be written: nothing is in place" {
+    run -0 lsgd-merge -q -m nesterov --state-out s -o out base a
+    cp s s.was
+    cp out out.was
+    listing >../before
+    for to in '/dev/full' '&-'; do
+        for f in text jsonl tsv; do
+            run -2 --separate-stderr bash -c "lsgd-merge -f $f -m nesterov \
+                --state s --state-out s -o out out b >$to"
+            [[ $stderr == "lsgd-merge: cannot write standard output: "* ]]
+            [ "${#stderr_lines[@]}" -eq 1 ]
+            run -0 cmp out out.was
+            run -0 cmp s s.was
+        done
+    done
+    run -2 bash -c 'lsgd-merge --shard-size 8 -o shards base a >/dev/full'
+    run -0 diff ../before <(listing)
+    # nothing to print, nothing that fails
+    run -0 bash -c 'lsgd-merge -q -f text -o new base a >/dev/full'
+    [ -e new ]
 }
 
 @test "--show and --diff" {
@@ -345,12 +510,30 @@ record() { jq -c "$2" <<<"${lines[$1]}"; }
     run -0 lsgd-merge -f text --diff base a
     [[ $output == *"differ in 2 of 3 tensors"* ]]
     run -1 lsgd-merge --exit-code --diff base a
-    run -0 lsgd-merge --exit-code --diff --all base base
+    run -0 lsgd-merge --diff --exit-code --all base base
     [ "${#lines[@]}" -eq 4 ]
     run -2 --separate-stderr lsgd-merge --diff base nosuch
     [[ $stderr == "lsgd-merge: cannot open nosuch: "* ]]
     run -2 --separate-stderr lsgd-merge --show nosuch base
     [[ $output == *'"path":"base"'* ]]
+}
+
+@test "names of tensors: empty, long, and with tabs" {
+    long=$(printf 'layer.%.0s' {1..20})
+    mk odd $'tab\tline\nback\\:F32:1:1' :F32:1:1 "$long:F32:1:1"
+    run -0 lsgd-merge -f text --show odd
+    [[ $output == *$'\n""'* ]]
+    [[ $output == *$'\nlayer.layer.layer.layer.laye...yer.layer.layer.layer.layer.  '* ]]
+    run -0 lsgd-merge -f tsv --show odd
+    [[ $output == *$'\ntab\\tline\\nback\\\\\tF32\t'* ]]
+    [[ $output == *"$long"$'\t'* ]]
+    run -0 lsgd-merge -f tsv --diff --all odd odd
+    [[ $output == *$'\ntab\\tline\\nback\\\\\tequal\t'* ]]
+    run -0 lsgd-merge -f text --diff --all odd odd
+    [[ $output == *$'\n""  '*"laye...yer."* ]]
+    mk one w:F32:1:1
+    run -0 lsgd-merge -f text --show one
+    [ "${lines[0]}" = "one: 1 tensor, 1 parameter, 4 B" ]
 }
 
 @test "files that are not there, or are pickles: each one is named" {
@@ -412,7 +595,7 @@ limited() {
     run wait $pid
     run -0 cmp base out
     # where a file can be without a name; else it is refused by every reader
-    for f in out.*; do
+    for f in .out.*; do
         [ -e "$f" ] || continue
         run -2 lsgd-merge --show "$f"
         rm -f "$f"
@@ -440,7 +623,115 @@ limited() {
     mk large w:F32:100000:@random:1
     cp base out
     run -2 --separate-stderr bash -c \
-        'trap "" XFSZ; ulimit -f 16; lsgd-merge -o out large large'
+        'ulimit -f 16; lsgd-merge -o out large large'
     [[ $stderr == "lsgd-merge: cannot "*" out: File too large" ]]
     run -0 cmp base out
+}
+
+# stuck OPTION...: a merge in the background whose report is longer than a pipe
+# holds, and nobody reads it; all is written then, and nothing is in place. Sets
+# pid, and reader (which reads it when it gets USR1).
+stuck() {
+    local far=./ inputs=() k i
+    for k in {1..11}; do far=$far$far; done
+    for k in {1..40}; do inputs+=("${far:0:3900}a"); done
+    mkfifo pipe
+    bash -c 'trap "cat >report; exit" USR1; while :; do sleep 0.05; done' \
+        <pipe 3>&- &
+    reader=$!
+    env --default-signal=HUP,INT,PIPE,TERM lsgd-merge -f jsonl --no-sync "$@" \
+        "${inputs[@]}" >pipe 2>err 3>&- &
+    pid=$!
+    for ((i = 0; i < 1000; i++)); do
+        grep -qs pipe_write "/proc/$pid/wchan" && return
+        sleep 0.01
+    done
+    kill -9 "$pid" "$reader"
+    return 1
+}
+
+# released: read the report; the status of the merge in $status
+released() {
+    kill -USR1 "$reader"
+    wait "$pid" && status=0 || status=$?
+    wait "$reader"
+    rm -f pipe
+}
+
+@test "signals: the files are taken away, and the status is the signal's" {
+    env --default-signal=INT true || skip "env has no --default-signal"
+    run -0 lsgd-merge -q -m nesterov --state-out s -o o base a
+    cp s s.was
+    for sig in HUP:129 INT:130 PIPE:141 TERM:143; do
+        listing >../before
+        stuck --shard-size 16 -m nesterov --state s --state-out s -o shards o \
+            || skip "the pipe is not seen to be full"
+        # there, but hidden
+        run -0 bash -c 'ls -A | grep -c "^\.shards\......."'
+        run -1 bash -c 'ls | grep shards'
+        if [ "${sig%:*}" = PIPE ]; then
+            kill -9 "$reader"
+        else
+            kill -s "${sig%:*}" "$pid"
+        fi
+        wait "$pid" && status=0 || status=$?
+        [ "$status" -eq "${sig#*:}" ]
+        kill -9 "$reader" 2>/dev/null || :
+        wait "$reader" || :
+        [ ! -s err ]
+        rm -f pipe err
+        listing >../after
+        run -0 diff ../before ../after
+        run -0 cmp s s.was
+    done
+}
+
+@test "OUT that cannot be replaced at the end: the state is the old one" {
+    run -0 lsgd-merge -q -m nesterov --state-out s -o o base a
+    cp s s.was
+    cp a out
+    stuck -m nesterov --state s --state-out s -o out o ||
+        skip "the pipe is not seen to be full"
+    rm out
+    mkdir out
+    listing >../before
+    released
+    [ "$status" -eq 2 ]
+    [ "$(cat err)" = "lsgd-merge: cannot write out: Is a directory" ]
+    run -0 cmp s s.was
+    rm report
+    run -0 diff <(grep -vx pipe ../before) <(listing)
+}
+
+@test "OUT is busy when the state is in place: the old state is put back" {
+    [ "$(id -u)" = 0 ] || skip "mounting needs root"
+    run -0 lsgd-merge -q -m nesterov --state-out s -o o base a
+    cp s s.was
+    cp a out
+    touch busy
+    listing >../before
+    mount --bind busy out 2>../mount.err || skip "mounting needs root"
+    run --separate-stderr lsgd-merge -m nesterov --state s --state-out s -o out o a
+    umount out
+    [ "$status" -eq 2 ]
+    [ "$stderr" = "lsgd-merge: cannot write out: Device or resource busy" ]
+    run -0 cmp s s.was
+    run -0 cmp out a
+    run -0 diff ../before <(listing)
+}
+
+@test "an input that changes while it is read is refused" {
+    sparse sparse
+    cp --sparse=always sparse other
+    lsgd-merge -q --no-sync -n -j 1 sparse sparse other >report 2>err &
+    pid=$!
+    for ((i = 0; i < 1000; i++)); do
+        grep -qs '/other$' "/proc/$pid/maps" && break
+        sleep 0.01
+    done
+    touch other
+    wait "$pid" && status=0 || status=$?
+    [ "$status" -eq 2 ]
+    [ "$(cat err)" = "lsgd-merge: cannot merge other: it changed while it was read" ]
+    [ ! -s report ]
 }

@@ -75,6 +75,9 @@ static int map_fd(struct ep_map *m, int fd, const char *path, const char *shown,
     if (!S_ISREG(st.st_mode))
         return ep_error_set(err, EP_EFORMAT,
                             "cannot open %s: not a regular file", shown);
+    m->dev = st.st_dev;
+    m->ino = st.st_ino;
+    m->mtime = st.st_mtim;
     if (st.st_size == 0)
         return 0;
     if ((uintmax_t)st.st_size > SIZE_MAX)
@@ -113,6 +116,27 @@ void ep_map_close(struct ep_map *m)
     }
     m->data = NULL;
     m->len = 0;
+}
+
+static bool is_file(const struct ep_map *m, const char *path, struct stat *st)
+{
+    return stat(path, st) == 0 && st->st_dev == m->dev && st->st_ino == m->ino;
+}
+
+bool ep_map_is(const struct ep_map *m, const char *path)
+{
+    struct stat st;
+
+    return is_file(m, path, &st);
+}
+
+bool ep_map_changed(const struct ep_map *m, const char *path)
+{
+    struct stat st;
+
+    return is_file(m, path, &st) && ((uintmax_t)st.st_size != m->len ||
+                                     st.st_mtim.tv_sec != m->mtime.tv_sec ||
+                                     st.st_mtim.tv_nsec != m->mtime.tv_nsec);
 }
 
 /* ==== The guard ==== */

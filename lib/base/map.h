@@ -11,11 +11,18 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
+#include <time.h>
 
 struct ep_map {
     const unsigned char *data; /* NULL if the file is empty */
     size_t len;
+    /* what the file was when it was mapped; stays after ep_map_close */
+    dev_t dev;
+    ino_t ino;
+    struct timespec mtime;
 };
 
 /*
@@ -27,6 +34,17 @@ int ep_map_open(struct ep_map *m, const char *path,
                 struct ep_error *err) EP_MUST_USE;
 
 void ep_map_close(struct ep_map *m); /* an all-zero *m is allowed */
+
+/*
+ * Is the file that was mapped still there at path, with another size or time of
+ * change of its data? False if there is another file or none: what is mapped
+ * is whole then, as it was. A change is not seen if the clock of the file
+ * system did not move in between (a few ms).
+ */
+bool ep_map_changed(const struct ep_map *m, const char *path);
+
+/* Is the file at path, whose links are followed, the one that was mapped? */
+bool ep_map_is(const struct ep_map *m, const char *path);
 
 /*
  * For programs: from now on, a load from a mapped file that lost its end, or

@@ -8,7 +8,7 @@
  * file (a FIFO, /dev/full) is written directly. A symbolic link is followed,
  * if it leads somewhere. A NULL path or "-" is standard output. A program that
  * is killed leaves the old file untouched and, where the file system can hold a
- * file without a name (O_TMPFILE), nothing else; else PATH.XXXXXX.
+ * file without a name (O_TMPFILE), nothing else; else FOLDER/.NAME.XXXXXX.
  */
 #ifndef EP_BASE_OUTFILE_H
 #define EP_BASE_OUTFILE_H

@@ -37,6 +37,7 @@ struct ep_ckpt {
     char *path;
     struct file *file; /* [files] */
     size_t files;
+    struct ep_map index; /* closed; all-zero if there is none */
     struct entry *entry; /* [n], sorted by name, then file */
     size_t n;
     struct ep_st_meta *meta; /* [nmeta]; the bytes are the files' */
@@ -172,6 +173,7 @@ static int open_index(struct ep_ckpt *c, const char *path, struct ep_error *err)
         rc = ep_error_set(err, EP_EFORMAT, "an index without tensors");
     }
     ep_map_close(&map);
+    c->index = map;
     if (rc < 0)
         return ep_ckpt_cannot_read(err, rc, path);
     rc = load_shards(c, path, &ix, err);
@@ -265,6 +267,22 @@ const struct ep_tensor *ep_ckpt_find(const struct ep_ckpt *c,
 const char *ep_ckpt_file(const struct ep_ckpt *c, size_t i)
 {
     return c->file[c->entry[i].file].path;
+}
+
+const char *ep_ckpt_changed(const struct ep_ckpt *c)
+{
+    for (size_t i = 0; i < c->files; i++)
+        if (ep_map_changed(&c->file[i].map, c->file[i].path))
+            return c->file[i].path;
+    return NULL;
+}
+
+bool ep_ckpt_has_file(const struct ep_ckpt *c, const char *path)
+{
+    for (size_t i = 0; i < c->files; i++)
+        if (ep_map_is(&c->file[i].map, path))
+            return true;
+    return c->index.ino && ep_map_is(&c->index, path);
 }
 
 size_t ep_ckpt_files(const struct ep_ckpt *c)

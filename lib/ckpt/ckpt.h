@@ -8,7 +8,9 @@
  *     bytes}, "weight_map": {tensor: file name}}, with its shards beside it;
  *     only weight_map is read;
  *   - a folder with model.safetensors.index.json, or model.safetensors, or
- *     exactly one *.safetensors (in this order).
+ *     exactly one *.safetensors (in this order), which must not be one shard
+ *     of several by its name, NAME-00001-of-00002.safetensors: without an index
+ *     nothing tells that tensors are missing.
  * Files are mapped, checked in full, and stay mapped until the checkpoint is
  * closed; memory of the process grows with the headers only.
  *
@@ -25,6 +27,7 @@
 #include "base/err.h"
 #include "ckpt/safetensors.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,7 +35,8 @@ struct ep_ckpt; /* opaque */
 
 /*
  * Open. NULL on error: EP_ESYS, EP_EFORMAT, EP_ETRUNC, EP_ELIMIT, EP_ERANGE as
- * ep_st_parse, EP_EMISSING (the index names a file that is not there):
+ * ep_st_parse, EP_EUSAGE (an empty path), EP_EMISSING (the index names a file
+ * that is not there, or a shard's index is not there):
  * "cannot open PATH: reason" (system, or not a regular file) or "cannot read
  * PATH: reason", PATH the file at fault; where the message has no room for all
  * of it, its beginning is left out.
@@ -55,6 +59,16 @@ const struct ep_tensor *ep_ckpt_find(const struct ep_ckpt *c,
 
 /* Path of the file that tensor i is in. Borrowed until closed. */
 const char *ep_ckpt_file(const struct ep_ckpt *c, size_t i);
+
+/*
+ * The path of a file of c that has changed since it was opened (ep_map_changed;
+ * the index, which was read then, left out), or NULL. Cost: a stat(2) for each
+ * file.
+ */
+const char *ep_ckpt_changed(const struct ep_ckpt *c);
+
+/* Is the file at path one of c's, its index too? */
+bool ep_ckpt_has_file(const struct ep_ckpt *c, const char *path);
 
 /* Files, at least 1; and their sizes with headers, summed. */
 size_t ep_ckpt_files(const struct ep_ckpt *c);

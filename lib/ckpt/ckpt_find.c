@@ -145,13 +145,55 @@ static int refuse_alien(const char *folder, const char *name,
     return rc;
 }
 
+/*
+ * Is name NAME-00001-of-0000N.safetensors with N > 1? Then the length of NAME,
+ * else 0.
+ */
+static size_t shard_stem(const char *name)
+{
+    static const char digits[] = "0123456789";
+    const char *dash = NULL;
+    size_t i, n;
+
+    for (const char *s = name; (s = strstr(s, "-of-")) != NULL; s++)
+        dash = s;
+    if (!dash)
+        return 0;
+    n = strspn(dash + 4, digits);
+    if (!n || strcmp(dash + 4 + n, ".safetensors") != 0 ||
+        strtoull(dash + 4, NULL, 10) < 2)
+        return 0;
+    for (i = (size_t)(dash - name); i && strchr(digits, name[i - 1]); i--)
+        ;
+    return i && name + i < dash && name[i - 1] == '-' ? i - 1 : 0;
+}
+
+/* The only safetensors file of a folder, if it can be all of a model. */
+static int take_one(const char *folder, const char *name, char **found,
+                    struct ep_error *err)
+{
+    size_t stem = shard_stem(name);
+    char shown[60], shard[60];
+
+    if (!stem) {
+        *found = join(folder, strlen(folder), name);
+        return 0;
+    }
+    (void)ep_error_set(err, EP_EMISSING,
+                       "%s is one shard of several, and their index, "
+                       "%s.safetensors.index.json, is missing",
+                       ep_escape(shard, sizeof shard, name, strlen(name)),
+                       ep_escape(shown, sizeof shown, name, stem));
+    return ep_ckpt_cannot_read(err, EP_EMISSING, folder);
+}
+
 static int search(const char *folder, char **found, struct ep_error *err)
 {
     struct holds h = {NULL, 0, NULL, false};
     int rc = look(folder, &h, err);
 
     if (rc == 0 && h.many == 1) {
-        *found = join(folder, strlen(folder), h.one);
+        rc = take_one(folder, h.one, found, err);
     } else if (rc == 0) {
         if (h.many == 0 && !h.dcp && h.alien)
             rc = refuse_alien(folder, h.alien, err);
@@ -183,6 +225,9 @@ int ep_ckpt_locate(const char *path, char **found, bool *index,
     char shown[200];
 
     *found = NULL;
+    if (!*path)
+        return ep_error_set(err, EP_EUSAGE,
+                            "cannot open \"\": the name is empty");
     if (stat(path, &st) != 0)
         return ep_error_sys(err, errno, "cannot open %s",
                             ep_escape(shown, sizeof shown, path, strlen(path)));

@@ -130,7 +130,7 @@ static void add_kind(const struct ep_tensor *t, struct ep_buf *out)
 
 static void add_name(const struct ep_compared *t, struct ep_buf *out)
 {
-    ep_buf_add_escaped(out, t->name.ptr, t->name.len);
+    ep_tensor_add_name(t->name, out);
 }
 
 static void add_left_out(size_t n, struct ep_buf *out)
@@ -404,7 +404,7 @@ static void tsv_compared(const struct ep_compared *t, struct ep_buf *out)
 {
     bool read = was_read(t), norms = read && t->numeric;
 
-    add_name(t, out);
+    ep_ckpt_add_tsv(t->name, out);
     ep_buf_addf(out, "\t%s", kind_names[t->kind]);
     tsv_tensor(out, t->a);
     tsv_tensor(out, t->b);

@@ -11,6 +11,8 @@
 #include <string.h>
 
 enum { META_SHOWN = 72 }; /* bytes of a metadata key or value in text */
+/* columns of a tensor's name in text; of its ends if the middle is left out */
+enum { NAME_SHOWN = 60, NAME_PART = 28 };
 
 struct totals {
     uint64_t tensors, elements, bytes;
@@ -47,6 +49,65 @@ void ep_tensor_add_shape(const struct ep_tensor *t, struct ep_buf *out)
                     (unsigned long long)t->shape[d]);
 }
 
+/* Does byte i of escaped text continue a character, or the \xNN of a byte? */
+static bool is_inside(const char *text, size_t i)
+{
+    for (size_t k = i < 3 ? 0 : i - 3; k < i; k++)
+        if (text[k] == '\\') /* never itself: it is escaped too */
+            return true;
+    return ((unsigned char)text[i] & 0xc0) == 0x80;
+}
+
+static size_t count_columns(const char *text, size_t n)
+{
+    size_t columns = 0;
+
+    for (size_t i = 0; i < n; i++)
+        columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+    return columns;
+}
+
+void ep_tensor_add_name(struct ep_span name, struct ep_buf *out)
+{
+    struct ep_buf b;
+
+    ep_buf_init(&b);
+    ep_buf_add_escaped(&b, name.ptr, name.len);
+    if (!b.len) {
+        ep_buf_adds(out, "\"\"");
+    } else if (count_columns(b.ptr, b.len) <= NAME_SHOWN) {
+        ep_buf_add(out, b.ptr, b.len);
+    } else {
+        size_t head = b.len, tail = 0;
+
+        while (count_columns(b.ptr, head) > NAME_PART || is_inside(b.ptr, head))
+            head--;
+        while (count_columns(b.ptr + tail, b.len - tail) > NAME_PART ||
+               is_inside(b.ptr, tail))
+            tail++;
+        ep_buf_add(out, b.ptr, head);
+        ep_buf_adds(out, "...");
+        ep_buf_add(out, b.ptr + tail, b.len - tail);
+    }
+    ep_buf_free(&b);
+}
+
+void ep_ckpt_add_tsv(struct ep_span text, struct ep_buf *out)
+{
+    size_t from = 0;
+
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+
+        if (c != '\t' && c != '\n' && c != '\\')
+            continue;
+        ep_buf_add_escaped(out, text.ptr + from, i - from);
+        ep_buf_adds(out, c == '\t' ? "\\t" : c == '\n' ? "\\n" : "\\\\");
+        from = i + 1;
+    }
+    ep_buf_add_escaped(out, text.ptr + from, text.len - from);
+}
+
 static void add_escaped(struct ep_buf *out, struct ep_span s)
 {
     ep_buf_add_escaped(out, s.ptr, s.len);
@@ -71,7 +132,7 @@ static void add_summary(const struct ep_ckpt *c, const struct totals *all,
     ep_buf_addf(out, ": %llu tensor%s, ", (unsigned long long)all->tensors,
                 all->tensors == 1 ? "" : "s");
     ep_num_format_si(out, (double)all->elements, "");
-    ep_buf_adds(out, " parameters, ");
+    ep_buf_addf(out, " parameter%s, ", all->elements == 1 ? "" : "s");
     ep_num_format_size(out, (double)all->bytes);
     if (files > 1)
         ep_buf_addf(out, " in %zu files", files);
@@ -138,7 +199,7 @@ static void add_tensors(const struct ep_ckpt *c, struct ep_buf *out)
     for (size_t i = 0; i < ep_ckpt_count(c); i++) {
         const struct ep_tensor *x = ep_ckpt_tensor(c, i);
 
-        add_escaped(ep_table_cell(&t), x->name);
+        ep_tensor_add_name(x->name, ep_table_cell(&t));
         ep_buf_adds(ep_table_cell(&t), ep_dtype_name(x->dtype));
         ep_tensor_add_shape(x, ep_table_cell(&t));
         ep_num_format_si(ep_table_cell(&t), (double)x->count, "");
@@ -242,12 +303,12 @@ static void describe_tsv(const struct ep_ckpt *c, struct ep_buf *out)
     for (size_t i = 0; i < ep_ckpt_count(c); i++) {
         const struct ep_tensor *t = ep_ckpt_tensor(c, i);
 
-        add_escaped(out, t->name);
+        ep_ckpt_add_tsv(t->name, out);
         ep_buf_addf(out, "\t%s\t", ep_dtype_name(t->dtype));
         ep_tensor_add_shape(t, out);
         ep_buf_addf(out, "\t%llu\t%llu\t", (unsigned long long)t->count,
                     (unsigned long long)t->bytes);
-        add_escaped(out, file_name(ep_ckpt_file(c, i)));
+        ep_ckpt_add_tsv(file_name(ep_ckpt_file(c, i)), out);
         ep_buf_addc(out, '\n');
     }
 }

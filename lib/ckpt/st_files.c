@@ -96,6 +96,14 @@ static bool is_mount_point(const char *path, const struct stat *st)
     return mounted;
 }
 
+/* The reason of errno; the caller knows what it is about. */
+static int cannot_create(struct ep_error *err)
+{
+    if (errno == ELOOP)
+        return ep_error_set(err, EP_EUSAGE, "its link leads nowhere");
+    return ep_error_sys(err, errno, "cannot create it");
+}
+
 static int begin_folder(struct ep_st_files *f, struct ep_error *err)
 {
     size_t n = strlen(f->path);
@@ -118,7 +126,7 @@ static int begin_folder(struct ep_st_files *f, struct ep_error *err)
     if (rc == 0)
         rc = ep_tempfile_open_folder(
             &f->temp, st.st_mode ? st.st_mode & 07777 : ep_tempfile_mode(0777));
-    return rc == 0 ? 0 : ep_error_sys(err, errno, "cannot create it");
+    return rc == 0 ? 0 : cannot_create(err);
 }
 
 static int begin_file(struct ep_st_files *f, struct ep_error *err)
@@ -137,7 +145,7 @@ static int begin_file(struct ep_st_files *f, struct ep_error *err)
                                                       : ep_tempfile_mode(0666));
     }
     if (fd < 0)
-        return ep_error_sys(err, errno, "cannot create it");
+        return cannot_create(err);
     f->file[0].fd = fd;
     f->file[0].made = true;
     f->open = 1;
@@ -156,7 +164,9 @@ int ep_st_files_begin(struct ep_st_files *f, const char *path, bool folder,
     f->file = ep_calloc(n, sizeof *f->file);
     for (size_t i = 0; i < n; i++)
         f->file[i].fd = -1;
-    if (strcmp(path, "-") == 0)
+    if (!*path)
+        rc = ep_error_set(err, EP_EUSAGE, "the name is empty");
+    else if (strcmp(path, "-") == 0)
         rc = ep_error_set(err, EP_EUSAGE, "not a regular file");
     else
         rc = folder ? begin_folder(f, err) : begin_file(f, err);
@@ -165,7 +175,8 @@ int ep_st_files_begin(struct ep_st_files *f, const char *path, bool folder,
     if (rc < 0)
         (void)ep_error_prefix(
             err, "cannot create %s",
-            ep_escape(shown, sizeof shown, path, strlen(path)));
+            *path ? ep_escape(shown, sizeof shown, path, strlen(path))
+                  : "\"\"");
     return rc;
 }
 
@@ -368,29 +379,77 @@ int ep_st_files_add(struct ep_st_files *f, const char *name,
         ep_escape(shown, sizeof shown, f->path, strlen(f->path)), name);
 }
 
-int ep_st_files_place(struct ep_st_files *f, bool sync, struct ep_error *err)
+/* Can what is at the place be replaced? 0 or an errno value. */
+static int check_place(const struct ep_st_files *f)
 {
-    bool bad = false;
+    struct stat st;
 
-    if (f->folder) {
-        if (sync) { /* the names in it */
-            char *inside = path_of(f, "x");
+    if (lstat(f->temp.path, &st) != 0)
+        return errno == ENOENT ? 0 : errno;
+    if (f->folder && S_ISDIR(st.st_mode))
+        return check_empty(f->temp.path) == 0 ? 0 : errno;
+    if (f->folder)
+        return ENOTDIR;
+    if (S_ISDIR(st.st_mode))
+        return EISDIR;
+    return S_ISREG(st.st_mode) ? 0 : EEXIST;
+}
 
-            ep_tempfile_sync_folder(inside);
-            free(inside);
-        }
-    } else {
-        bad = ep_tempfile_name(&f->temp, f->file[0].fd) != 0;
-        if (!bad)
+int ep_st_files_ready(struct ep_st_files *f, bool sync, struct ep_error *err)
+{
+    int errnum = check_place(f);
+
+    if (!errnum && f->folder && sync) { /* the names in it */
+        char *inside = path_of(f, "x");
+
+        ep_tempfile_sync_folder(inside);
+        free(inside);
+    }
+    if (!errnum && !f->folder) {
+        if (ep_tempfile_name(&f->temp, f->file[0].fd) != 0)
+            errnum = errno;
+        else
             close_file(f, 0);
         if (f->errnum)
-            return ep_st_files_error(f, "write", f->errnum, err);
+            errnum = f->errnum;
     }
-    if (bad || ep_tempfile_rename(&f->temp) != 0)
+    return errnum ? ep_st_files_error(f, "write", errnum, err) : 0;
+}
+
+int ep_st_files_place(struct ep_st_files *f, bool way_back, bool sync,
+                      struct ep_error *err)
+{
+    int rc = way_back && !f->folder ? ep_tempfile_swap(&f->temp)
+                                    : ep_tempfile_rename(&f->temp);
+
+    if (rc != 0)
         return ep_st_files_error(f, "write", errno, err);
     if (sync)
         ep_tempfile_sync_folder(f->temp.path);
     return 0;
+}
+
+void ep_st_files_keep(struct ep_st_files *f)
+{
+    ep_tempfile_keep(&f->temp);
+}
+
+void ep_st_files_restore(struct ep_st_files *f, bool sync, struct ep_error *err)
+{
+    char shown[60];
+
+    if (ep_tempfile_restore(&f->temp) == 0) {
+        if (sync)
+            ep_tempfile_sync_folder(f->temp.path);
+    } else if (err && f->temp.old) {
+        char *why = ep_strdup(err->msg);
+
+        (void)ep_error_set(
+            err, err->code, "what was at %s is now %s: %s",
+            ep_escape(shown, sizeof shown, f->path, strlen(f->path)),
+            f->temp.old, why);
+        free(why);
+    }
 }
 
 void ep_st_files_abort(struct ep_st_files *f, const char *extra)

@@ -75,9 +75,27 @@ int ep_st_files_add(struct ep_st_files *f, const char *name,
                     struct ep_span text, bool sync,
                     struct ep_error *err) EP_MUST_USE;
 
-/* Put the file or folder in its place. EP_ESYS. */
-int ep_st_files_place(struct ep_st_files *f, bool sync,
+/*
+ * The last that can be done without changing what is at PATH: give the
+ * temporary file its name and close it, sync the names in a folder, and see
+ * whether PATH can be replaced. EP_ESYS.
+ */
+int ep_st_files_ready(struct ep_st_files *f, bool sync,
                       struct ep_error *err) EP_MUST_USE;
+
+/*
+ * Put the file or folder in its place. With a way back (a file only) what was
+ * there before stays beside it until ep_st_files_keep or ep_st_files_restore.
+ * EP_ESYS.
+ */
+int ep_st_files_place(struct ep_st_files *f, bool way_back, bool sync,
+                      struct ep_error *err) EP_MUST_USE;
+
+void ep_st_files_keep(struct ep_st_files *f);
+
+/* Put back what was there. After an error *err says where it is, too. */
+void ep_st_files_restore(struct ep_st_files *f, bool sync,
+                         struct ep_error *err);
 
 /* Close and remove all that was made; extra: name of an added file or NULL. */
 void ep_st_files_abort(struct ep_st_files *f, const char *extra);

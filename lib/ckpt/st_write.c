@@ -16,6 +16,8 @@
 #include "ckpt/st_layout.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -172,7 +174,7 @@ static int check_complete(const struct ep_st_writer *w, struct ep_error *err)
     return 0;
 }
 
-int ep_st_writer_commit(struct ep_st_writer *w, bool sync, struct ep_error *err)
+int ep_st_writer_finish(struct ep_st_writer *w, bool sync, struct ep_error *err)
 {
     int rc = w->files.errnum ? 0 : check_complete(w, err);
 
@@ -182,12 +184,62 @@ int ep_st_writer_commit(struct ep_st_writer *w, bool sync, struct ep_error *err)
         rc = ep_st_files_add(&w->files, EP_ST_INDEX_NAME,
                              (struct ep_span){w->index.ptr, w->index.len}, sync,
                              err);
+    return rc;
+}
+
+/* All in place, or none. */
+static int place_all(struct ep_st_writer *const *w, size_t n, bool sync,
+                     struct ep_error *err)
+{
+    size_t placed = 0;
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = ep_st_files_ready(&w[i]->files, sync, err);
+    while (placed < n && rc == 0) {
+        rc = ep_st_files_place(&w[placed]->files, placed + 1 < n, sync, err);
+        placed += rc == 0;
+    }
+    while (placed > 0) {
+        placed--;
+        if (rc == 0)
+            ep_st_files_keep(&w[placed]->files);
+        else
+            ep_st_files_restore(&w[placed]->files, sync, err);
+    }
+    return rc;
+}
+
+int ep_st_writer_place(struct ep_st_writer *const *w, size_t n, bool sync,
+                       struct ep_error *err)
+{
+    struct ep_error why = {.code = 0};
+    sigset_t all, before;
+    int rc;
+
+    /* a signal that ends the program waits until it is done */
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_BLOCK, &all, &before);
+    rc = place_all(w, n, sync, &why);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    for (size_t i = 0; i < n; i++) {
+        if (rc < 0)
+            ep_st_writer_abort(w[i]);
+        else
+            free_writer(w[i]);
+    }
+    if (rc < 0 && err)
+        *err = why;
+    return rc;
+}
+
+int ep_st_writer_commit(struct ep_st_writer *w, bool sync, struct ep_error *err)
+{
+    int rc = ep_st_writer_finish(w, sync, err);
+
     if (rc == 0)
-        rc = ep_st_files_place(&w->files, sync, err);
-    if (rc < 0)
-        ep_st_writer_abort(w);
-    else
-        free_writer(w);
+        return ep_st_writer_place(&w, 1, sync, err);
+    ep_st_writer_abort(w);
     return rc;
 }
 

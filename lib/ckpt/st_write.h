@@ -10,7 +10,9 @@
  * system can), put in place by fsync and rename. Shards: a new folder with
  * model-00001-of-0000N.safetensors and model.safetensors.index.json, built
  * under a temporary name beside it and renamed: PATH must not exist, or be an
- * empty folder. A program that is killed leaves nothing that looks finished.
+ * empty folder. The name of what is unfinished begins with a dot
+ * (base/tempfile.h). A program that is killed leaves nothing that looks
+ * finished, except between the first and the last act of ep_st_writer_place.
  *
  * Order in a file: ep_dtype descending, then name, as the reference writer;
  * the header is padded with spaces to a multiple of 8 bytes. The length of a
@@ -47,8 +49,9 @@ struct ep_st_plan {
  * "__metadata__", bytes that are not UTF-8, elements that do not fill whole
  * bytes), EP_EDOM (a count that is not its shape's), EP_ERANGE (sizes
  * overflow), EP_ELIMIT (a header over EP_ST_HEADER_MAX, a rank over
- * EP_ST_RANK_MAX), EP_EUSAGE (PATH is "-", or is there and neither file nor
- * folder: tensors are written to their places, not one after the other),
+ * EP_ST_RANK_MAX), EP_EUSAGE (PATH is empty, "-", a link that leads nowhere, or
+ * there and neither file nor folder: tensors are written to their places, not
+ * one after the other),
  * EP_ESYS: "cannot create PATH: reason". Room on the disk is claimed now, where
  * the file system can (fallocate), so that a full disk shows before the work
  * and not after it. A symbolic link is followed, if it leads somewhere.
@@ -69,11 +72,28 @@ int ep_st_writer_write(struct ep_st_writer *w, size_t i, uint64_t at,
                        struct ep_error *err) EP_MUST_USE;
 
 /*
- * Finish and free w. sync: fsync first (durable). EP_EDOM "cannot write PATH:
+ * Finish, but put nothing in place yet. sync: fsync (durable). EP_EDOM "cannot write PATH:
  * tensor \"NAME\": N of M bytes were written" if one is not complete; EP_ESYS,
- * also for a write that failed before. After an error nothing is there that was
- * not there before. Call it when no thread writes any more.
+ * also for a write that failed before. Call it when no thread writes any more;
+ * ep_st_writer_place or ep_st_writer_abort comes next.
  */
+int ep_st_writer_finish(struct ep_st_writer *w, bool sync,
+                        struct ep_error *err) EP_MUST_USE;
+
+/*
+ * Put checkpoints that are finished in place, in this order, all of them or
+ * none, and free them: if one cannot be placed, what was at the places of those
+ * before it is put back. All but the last must be single files. Signals wait
+ * meanwhile. If the system stops between two of them, what was at the first's
+ * place is beside it, under a hidden name. EP_ESYS "cannot write PATH: reason";
+ * nothing is there then that was not there before.
+ *
+ * w       [n]
+ */
+int ep_st_writer_place(struct ep_st_writer *const *w, size_t n, bool sync,
+                       struct ep_error *err) EP_MUST_USE;
+
+/* Both for one: finish, place, and free. */
 int ep_st_writer_commit(struct ep_st_writer *w, bool sync,
                         struct ep_error *err) EP_MUST_USE;
 

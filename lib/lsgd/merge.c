@@ -103,7 +103,8 @@ bool ep_merge_is_double(const struct ep_merge *m, size_t i)
 {
     if (m->config.compute != EP_MERGE_AUTO)
         return m->config.compute == EP_MERGE_F64;
-    if (ep_ckpt_tensor(m->base, i)->dtype == EP_DT_F64)
+    if (m->config.dtype == EP_DT_F64 ||
+        ep_ckpt_tensor(m->base, i)->dtype == EP_DT_F64)
         return true;
     for (size_t k = 0; k < m->nin; k++) {
         const struct ep_tensor *t = ep_merge_find(&m->source[k], i);
@@ -270,8 +271,9 @@ static int check_weights(const struct ep_merge_config *c, size_t nin,
         return 0;
     if (c->nweights != nin)
         return ep_error_set(err, EP_EDOM,
-                            "cannot use %zu weights: there are %zu inputs",
-                            c->nweights, nin);
+                            "cannot use %zu weight%s: there %s %zu input%s",
+                            c->nweights, c->nweights == 1 ? "" : "s",
+                            nin == 1 ? "is" : "are", nin, nin == 1 ? "" : "s");
     for (size_t i = 0; i < nin; i++) {
         if (!isfinite(c->weights[i]) || c->weights[i] < 0)
             return ep_error_set(err, EP_EDOM,
@@ -384,6 +386,22 @@ struct ep_merge_input ep_merge_input(const struct ep_merge *m, size_t i)
     return in;
 }
 
+/* What --allow-missing came to for tensor i. */
+static void count_missing(const struct ep_merge *m, size_t i,
+                          struct ep_merge_totals *s)
+{
+    size_t have = 0;
+
+    if (!ep_dtype_is_real(ep_ckpt_tensor(m->base, i)->dtype))
+        return;
+    for (size_t k = 0; k < m->nin; k++)
+        have += ep_merge_find(&m->source[k], i) != NULL;
+    s->none += have == 0;
+    s->fewer += have > 0 && have < m->nin;
+    s->zeroed += (m->momentum.ckpt && !ep_merge_find(&m->momentum, i)) ||
+                 (m->buffer.ckpt && !ep_merge_find(&m->buffer, i));
+}
+
 static uint64_t bytes_of(const struct ep_tensor *t)
 {
     return t ? t->bytes : 0;
@@ -394,9 +412,11 @@ struct ep_merge_totals ep_merge_totals(const struct ep_merge *m)
     struct ep_merge_totals s = {.tensors = m->n,
                                 .step_from = m->step_from,
                                 .step_to = m->step_to,
-                                .momentum = m->use_m || m->use_d};
+                                .momentum = m->use_m || m->use_d,
+                                .extra = m->extra};
 
     for (size_t i = 0; i < m->n; i++) {
+        count_missing(m, i, &s);
         s.carried += !ep_dtype_is_real(m->model.tensor[i].dtype);
         s.model_bytes += m->model.tensor[i].bytes;
         s.read_bytes += ep_ckpt_tensor(m->base, i)->bytes;

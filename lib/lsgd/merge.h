@@ -25,8 +25,8 @@
  * "Communication-efficient learning of deep networks from decentralized data",
  * arXiv 1602.05629, algorithm 1).
  *
- * Arithmetic is in float, or in double for a tensor of which the base or an
- * input is F64 (or as asked for), never in the type of the files. A mean of
+ * Arithmetic is in float, or in double for a tensor of which the base, an input
+ * or the result is F64 (or as asked for), never in the type of the files. A mean of
  * two or more is summed in double, in the order of the inputs, divided by the
  * sum of the weights, and rounded once; that of one input is that input. The
  * result is rounded to the output's type once. Neither it nor the norms depend
@@ -42,6 +42,7 @@
 #include "ckpt/ckpt.h"
 #include "lsgd/outer.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -119,8 +120,10 @@ struct ep_merge; /* opaque */
  *              none has it the base's is kept; extra ones are left out), of
  *              another shape, or of a type that cannot be computed with beside
  *              one that can; an input that is a state, a delta without a sign,
- *              or of another sign than declared; evenpace.tokens that is
- *              missing (by_tokens); a state of another outer step than the base
+ *              or of another sign than declared; a base or input that states a
+ *              kind or sign that is not known, or a sign but not that it is a
+ *              delta (nor was it declared); evenpace.tokens that is missing
+ *              (by_tokens); a state of another outer step than the base
  *              (a base without one counts as 0, with allow_missing as any), or
  *              in the middle of a buffer of another N
  * Cost: O(T log T) for T tensors of each file; memory 4 bytes per tensor and
@@ -149,18 +152,12 @@ struct ep_merge_totals {
     uint64_t state_bytes;        /* of the state; 0 without keep_state */
     uint64_t step_from, step_to; /* outer steps before and after */
     bool momentum;               /* the method has momentum or a buffer */
+    /* with allow_missing, tensors that can be computed with: of fewer inputs
+       than there are, of none (the base's), without a part of the state that
+       is read (0 then); and all that were left out, summed over the files */
+    size_t fewer, none, zeroed, extra;
 };
 struct ep_merge_totals ep_merge_totals(const struct ep_merge *m);
-
-struct ep_merge_how {
-    const char *out;       /* NULL: write nothing, only check and measure */
-    const char *state_out; /* with keep_state; NULL: as above */
-    int threads;           /* 1..EP_THREADS_MAX */
-    bool sync;             /* fsync before files are put in place */
-    /* Called on the caller's thread, between chunks; may be NULL. */
-    void (*progress)(void *ctx, uint64_t done_bytes, uint64_t all_bytes);
-    void *ctx;
-};
 
 struct ep_merge_report {
     double *norm;       /* [ninputs] L2 norm of g_i, summed in double; the
@@ -168,16 +165,39 @@ struct ep_merge_report {
     uint64_t saturated; /* elements that became the largest of F8_E4M3 */
 };
 
+struct ep_merge_how {
+    const char *out;       /* NULL: write nothing, only check and measure */
+    const char *state_out; /* with keep_state; NULL: as above */
+    int threads;           /* 1..EP_THREADS_MAX */
+    bool sync;             /* fsync before files are put in place */
+    const char *result;    /* what messages call the result; NULL: out */
+    /* Called on the caller's thread, between chunks; may be NULL. */
+    void (*progress)(void *ctx, uint64_t done_bytes, uint64_t all_bytes);
+    /*
+     * Called when all is written and nothing is in place yet: the last moment
+     * to say no, by an error code and *err. May be NULL.
+     */
+    int (*ready)(void *ctx, const struct ep_merge_report *report,
+                 struct ep_error *err);
+    void *ctx;
+    /* Looked at between chunks and before files are put in place; not 0: give
+       up. A signal handler may set it. May be NULL. */
+    const atomic_int *stop;
+};
+
 /*
  * Carry the plan out. The state is put in place before the model, so that a
- * model that is there has its state. *lines gets remarks: the inputs whose
- * bytes of a carried tensor differ from the base's.
+ * model that is there has its state; if the model cannot be, the old state is
+ * put back (ep_st_writer_place). *lines gets remarks, before how->ready: the
+ * inputs whose bytes of a carried tensor differ from the base's.
  *
  * Errors: EP_EDOM a NaN or an infinity in a file, or in the result after
  * rounding ("cannot merge FILE: tensor \"NAME\", element I: reason"; the first
  * in the order of the base, whatever the number of threads), unless
- * allow_nonfinite; those of ep_st_writer_open, _write and _commit; EP_ESYS if
- * no thread starts. Nothing is put in place then, and *report is empty.
+ * allow_nonfinite; EP_EDOM "cannot merge FILE: it changed while it was read";
+ * those of ep_st_writer_open, _write, _finish and _place, and of how->ready;
+ * EP_ESYS if no thread starts, or "cannot merge: interrupted" by how->stop.
+ * Nothing is put in place then, and *report is empty.
  */
 int ep_merge_run(struct ep_merge *m, const struct ep_merge_how *how,
                  struct ep_merge_report *report, struct ep_merge_lines *lines,

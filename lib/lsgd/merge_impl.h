@@ -18,6 +18,8 @@
 /* Index of a tensor that a file lacks. */
 #define MERGE_NONE UINT32_MAX
 
+struct merge_chunk;
+
 /* ==== The plan ==== */
 
 /* An input, or a part of the state. */
@@ -67,6 +69,7 @@ struct ep_merge {
     struct ep_outer_step *step;
     bool use_m, use_d;
     uint64_t step_from, step_to;
+    size_t extra; /* tensors of inputs and state that are left out */
 
     /* tensor i of the base is tensor i of model; its momentum and buffer are
        tensors m_out[i] and d_out[i] of keep (MERGE_NONE: none) */
@@ -92,10 +95,25 @@ void ep_merge_line_tensor(struct ep_merge_lines *l, const char *file,
                           struct ep_span name, const char *fmt, ...)
     EP_PRINTF(4, 5);
 
+/*
+ * Make *err, why chunk c failed, say what it is about: OUT, if it is about the
+ * result; and of a number that was finite in its file, but not as the float
+ * that it is computed in, what it was.
+ */
+void ep_merge_explain(const struct ep_merge *m, const struct ep_merge_how *how,
+                      const struct merge_chunk *c, struct ep_error *err);
+
 /* Steps of the plan, in this order; what is wrong goes to l. */
 void ep_merge_plan_inputs(struct ep_merge *m, struct ep_merge_lines *l);
 void ep_merge_plan_state(struct ep_merge *m, struct ep_merge_lines *l);
 void ep_merge_plan_keep(struct ep_merge *m); /* the state to be written */
+
+/*
+ * What a state was made with: NaN, or n = 0, where it does not say. EP_EFORMAT
+ * "cannot read FILE: its evenpace.KEY \"VALUE\" is not a number".
+ */
+int ep_merge_state_settings(const struct ep_ckpt *state, struct ep_outer *o,
+                            struct ep_error *err) EP_MUST_USE;
 
 /* ==== The arithmetic ==== */
 

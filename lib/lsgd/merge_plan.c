@@ -14,17 +14,55 @@
 
 /* ==== What a file says that it is ==== */
 
-enum said { SAID_NOTHING, SAID_MODEL, SAID_DELTA, SAID_STATE };
+enum said { SAID_NOTHING, SAID_MODEL, SAID_DELTA, SAID_STATE, SAID_OTHER };
 
 static enum said kind_of(const struct ep_ckpt *c)
 {
     struct ep_span kind = ep_ckpt_meta_find(c, "evenpace.kind");
 
+    if (!kind.ptr)
+        return SAID_NOTHING;
     if (ep_span_eq(kind, "model"))
         return SAID_MODEL;
     if (ep_span_eq(kind, "delta"))
         return SAID_DELTA;
-    return ep_span_eq(kind, "state") ? SAID_STATE : SAID_NOTHING;
+    return ep_span_eq(kind, "state") ? SAID_STATE : SAID_OTHER;
+}
+
+/* "its evenpace.kind "Delta" is not model, delta or state" */
+static void refuse_value(const struct ep_ckpt *c, const char *key,
+                         const char *not_one_of, struct ep_merge_lines *l)
+{
+    struct ep_span value = ep_ckpt_meta_find(c, key);
+    char shown[60];
+
+    ep_merge_line(l, ep_ckpt_path(c), "its %s \"%s\" is not %s", key,
+                  ep_escape(shown, sizeof shown, value.ptr, value.len),
+                  not_one_of);
+}
+
+/*
+ * Refuse what a misspelt word would make something else: a delta that is taken
+ * for a model is averaged without a sign that anything is wrong.
+ */
+static void check_words(const struct ep_ckpt *c, bool declared,
+                        struct ep_merge_lines *l)
+{
+    struct ep_span sign = ep_ckpt_meta_find(c, "evenpace.sign");
+    enum said said = kind_of(c);
+
+    if (said == SAID_OTHER)
+        refuse_value(c, "evenpace.kind", "model, delta or state", l);
+    if (sign.ptr && !ep_span_eq(sign, "start-end") &&
+        !ep_span_eq(sign, "end-start"))
+        refuse_value(c, "evenpace.sign", "start-end or end-start", l);
+    else if (sign.ptr && said == SAID_MODEL)
+        ep_merge_line(l, ep_ckpt_path(c),
+                      "it has an evenpace.sign and says that it is a model");
+    else if (sign.ptr && said == SAID_NOTHING && !declared)
+        ep_merge_line(l, ep_ckpt_path(c),
+                      "it has an evenpace.sign, but no evenpace.kind that says "
+                      "that it is a delta");
 }
 
 static const char *sign_name(enum ep_merge_kind kind)
@@ -50,6 +88,7 @@ static void settle_kind(struct ep_merge *m, size_t i, struct ep_merge_lines *l)
     enum said said = kind_of(c);
 
     m->input[i].kind = declared;
+    check_words(c, declared != EP_MERGE_MODEL, l);
     if (said == SAID_STATE) {
         ep_merge_line(l, ep_ckpt_path(c),
                       "it is the state of an optimiser, not a model or delta");
@@ -57,9 +96,11 @@ static void settle_kind(struct ep_merge *m, size_t i, struct ep_merge_lines *l)
         ep_merge_line(l, ep_ckpt_path(c),
                       "it says that it is a model, not a delta of sign %s",
                       sign_name(declared));
-    } else if (said == SAID_DELTA) {
+    } else if (said == SAID_DELTA ||
+               (said == SAID_NOTHING && declared != EP_MERGE_MODEL)) {
         sign = sign_of(c);
-        if (sign == EP_MERGE_MODEL && declared == EP_MERGE_MODEL)
+        if (!ep_ckpt_meta_find(c, "evenpace.sign").ptr &&
+            declared == EP_MERGE_MODEL)
             ep_merge_line(l, ep_ckpt_path(c), "a delta that states no sign");
         else if (sign != EP_MERGE_MODEL && declared != EP_MERGE_MODEL &&
                  sign != declared)
@@ -174,6 +215,7 @@ static void match(struct ep_merge *m, struct merge_source *s,
             if (!m->config.allow_missing)
                 ep_merge_line_tensor(l, ep_ckpt_file(s->ckpt, k), t->name,
                                      "not in the base");
+            m->extra++;
             k++;
         } else if (base && t) {
             check_pair(base, t, ep_ckpt_file(s->ckpt, k), l);
@@ -187,6 +229,7 @@ void ep_merge_plan_inputs(struct ep_merge *m, struct ep_merge_lines *l)
     enum said base = kind_of(m->base);
     double sum = 0;
 
+    check_words(m->base, false, l);
     if (base == SAID_DELTA || base == SAID_STATE)
         ep_merge_line(l, ep_ckpt_path(m->base),
                       "it is a %s, the base must be a model",

@@ -198,6 +198,8 @@ static int run_chunk(struct run *r, struct merge_scratch *s,
         rc = write_state(r, c, m->m_out[c->tensor], s->m_out, err);
     if (rc == 0)
         rc = write_state(r, c, m->d_out[c->tensor], s->d_out, err);
+    if (rc < 0)
+        ep_merge_explain(m, r->how, c, err);
     each_source(r, c, let_go);
     atomic_fetch_add(&r->done_bytes, c->n * size);
     return rc;
@@ -254,13 +256,18 @@ static void fail(struct run *r, uint64_t k, const struct ep_error *err)
 
 /* ==== Threads ==== */
 
+static bool interrupted(const struct run *r)
+{
+    return r->how->stop && atomic_load(r->how->stop) != 0;
+}
+
 static void work(int id, void *ctx)
 {
     struct run *r = ctx;
     struct merge_scratch s;
 
     ep_merge_scratch_init(&s, r->m);
-    while (!r->stop) {
+    while (!r->stop && !interrupted(r)) {
         uint64_t k = atomic_fetch_add(&r->next, 1);
         struct merge_chunk c;
         struct ep_error err;
@@ -322,19 +329,54 @@ static int open_writer(struct ep_st_writer **w, const char *path,
     return *w ? 0 : err->code;
 }
 
-/* Both in place, the state first; nothing after an error. */
-static int commit(struct run *r, struct ep_error *err)
+static int check_interrupt(const struct run *r, struct ep_error *err)
 {
+    return interrupted(r)
+               ? ep_error_set(err, EP_ESYS, "cannot merge: interrupted")
+               : 0;
+}
+
+/* Is what was read what is there? */
+static int check_sources(const struct run *r, struct ep_error *err)
+{
+    const char *path = ep_ckpt_changed(r->m->base);
+    char shown[160];
+
+    for (size_t k = 0; k < r->m->nin && !path; k++)
+        path = ep_ckpt_changed(r->m->source[k].ckpt);
+    if (!path && r->m->state)
+        path = ep_ckpt_changed(r->m->state);
+    if (!path)
+        return 0;
+    return ep_error_set(err, EP_EDOM,
+                        "cannot merge %s: it changed while it was read",
+                        ep_escape(shown, sizeof shown, path, strlen(path)));
+}
+
+/* All that can fail, then both in place, the state first; or neither. */
+static int commit(struct run *r, const struct ep_merge_report *report,
+                  struct ep_error *err)
+{
+    struct ep_st_writer *w[2];
+    size_t n = 0;
     int rc = 0;
 
     if (r->keep)
-        rc = ep_st_writer_commit(r->keep, r->how->sync, err);
-    r->keep = NULL;
-    if (rc == 0 && r->model) {
-        rc = ep_st_writer_commit(r->model, r->how->sync, err);
-        r->model = NULL;
-    }
-    return rc;
+        rc = ep_st_writer_finish(r->keep, r->how->sync, err);
+    if (rc == 0 && r->model)
+        rc = ep_st_writer_finish(r->model, r->how->sync, err);
+    if (rc == 0 && r->how->ready)
+        rc = r->how->ready(r->how->ctx, report, err);
+    if (rc == 0)
+        rc = check_interrupt(r, err);
+    if (rc < 0)
+        return rc;
+    if (r->keep)
+        w[n++] = r->keep;
+    if (r->model)
+        w[n++] = r->model;
+    r->keep = r->model = NULL;
+    return ep_st_writer_place(w, n, r->how->sync, err);
 }
 
 static void fill_report(struct run *r, struct ep_merge_report *report,
@@ -376,9 +418,17 @@ int ep_merge_run(struct ep_merge *m, const struct ep_merge_how *how,
     if (rc == 0)
         rc = run_threads(&r, &why);
     if (rc == 0)
-        rc = commit(&r, &why);
+        rc = check_interrupt(&r, &why);
     if (rc == 0)
+        rc = check_sources(&r, &why);
+    if (rc == 0) {
         fill_report(&r, report, lines);
+        rc = commit(&r, report, &why);
+    }
+    if (rc < 0) {
+        free(report->norm);
+        *report = (struct ep_merge_report){.norm = NULL};
+    }
     ep_st_writer_abort(r.model);
     ep_st_writer_abort(r.keep);
     free(r.first);

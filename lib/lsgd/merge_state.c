@@ -9,8 +9,10 @@
 
 #include "base/json_write.h"
 #include "base/mem.h"
+#include "base/num.h"
 #include "lsgd/merge_impl.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,8 +102,8 @@ static void match(struct ep_merge *m, struct merge_source *s,
     ep_buf_free(&name);
 }
 
-/* Name what the state has and the base has not. */
-static void list_extra(const struct ep_merge *m, struct ep_merge_lines *l)
+/* Count, and unless it is allowed name, what only the state has. */
+static void list_extra(struct ep_merge *m, struct ep_merge_lines *l)
 {
     for (size_t k = 0; k < ep_ckpt_count(m->state); k++) {
         struct ep_span name = ep_ckpt_tensor(m->state, k)->name, rest = name;
@@ -117,7 +119,10 @@ static void list_extra(const struct ep_merge *m, struct ep_merge_lines *l)
             rest.len -= skip;
             base = ep_ckpt_find(m->base, rest);
         }
-        if (!base || !ep_dtype_is_real(base->dtype))
+        if (base && ep_dtype_is_real(base->dtype))
+            continue;
+        m->extra++;
+        if (!m->config.allow_missing)
             ep_merge_line_tensor(l, ep_ckpt_file(m->state, k), name,
                                  "no use for it with this base and method");
     }
@@ -188,12 +193,60 @@ void ep_merge_plan_state(struct ep_merge *m, struct ep_merge_lines *l)
             match(m, &m->momentum, momentum_prefix, l);
         if (m->use_d)
             match(m, &m->buffer, buffer_prefix, l);
-        if (!m->config.allow_missing)
-            list_extra(m, l);
+        list_extra(m, l);
     } else if (m->state) {
         ep_merge_line(l, ep_ckpt_path(m->state), "the method has no state");
     }
     plan_steps(m);
+}
+
+/* ==== Settings ==== */
+
+static int not_a_number(const struct ep_ckpt *c, const char *key,
+                        struct ep_error *err)
+{
+    struct ep_span s = ep_ckpt_meta_find(c, key);
+    const char *path = ep_ckpt_path(c);
+    char shown[60], file[100];
+
+    return ep_error_set(err, EP_EFORMAT,
+                        "cannot read %s: its %s \"%s\" is not a number",
+                        ep_escape(file, sizeof file, path, strlen(path)), key,
+                        ep_escape(shown, sizeof shown, s.ptr, s.len));
+}
+
+static int read_real(const struct ep_ckpt *c, const char *key, double *v,
+                     struct ep_error *err)
+{
+    struct ep_span s = ep_ckpt_meta_find(c, key);
+    char *text;
+    int rc;
+
+    *v = (double)NAN;
+    if (!s.ptr)
+        return 0;
+    text = ep_strndup(s.ptr, s.len);
+    rc = strlen(text) == s.len ? ep_num_double(text, 0, 1e300, v, NULL)
+                               : EP_EFORMAT;
+    free(text);
+    return rc < 0 ? not_a_number(c, key, err) : 0;
+}
+
+int ep_merge_state_settings(const struct ep_ckpt *state, struct ep_outer *o,
+                            struct ep_error *err)
+{
+    bool bad = false;
+    int64_t n = ep_merge_meta_number(state, "evenpace.buffer", &bad);
+    int rc = bad ? not_a_number(state, "evenpace.buffer", err) : 0;
+
+    o->n = n > 0 ? (uint64_t)n : 0;
+    if (rc == 0)
+        rc = read_real(state, "evenpace.lr", &o->lr, err);
+    if (rc == 0)
+        rc = read_real(state, "evenpace.beta", &o->beta, err);
+    if (rc == 0)
+        rc = read_real(state, "evenpace.momentum_share", &o->c, err);
+    return rc;
 }
 
 /* ==== Out ==== */

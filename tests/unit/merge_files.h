@@ -133,6 +133,11 @@ struct job {
     const char *input[320];
     size_t ninputs;
     int threads;
+    /* of struct ep_merge_how */
+    void (*progress)(void *ctx, uint64_t done_bytes, uint64_t all_bytes);
+    int (*ready)(void *ctx, const struct ep_merge_report *report,
+                 struct ep_error *err);
+    const atomic_int *stop;
 };
 
 static void merge_files(struct outcome *o, const struct ep_merge_config *config,
@@ -146,7 +151,10 @@ static void merge_files(struct outcome *o, const struct ep_merge_config *config,
                                        (const struct ep_ckpt *const *)input,
                                    .ninputs = job->ninputs,
                                    .state = state};
-    struct ep_merge_how how = {.threads = job->threads ? job->threads : 1};
+    struct ep_merge_how how = {.threads = job->threads ? job->threads : 1,
+                               .progress = job->progress,
+                               .ready = job->ready,
+                               .stop = job->stop};
     struct ep_merge_config c = *config;
     struct ep_merge *m;
 

@@ -238,7 +238,7 @@ static void refuses(const char *path, int code, const char *msg)
 static void check_bad_files(void)
 {
     refuses("gone", EP_ESYS, "cannot open gone: No such file or directory");
-    refuses("", EP_ESYS, "cannot open : No such file or directory");
+    refuses("", EP_EUSAGE, "cannot open \"\": the name is empty");
     refuses("/dev/null", EP_EFORMAT,
             "cannot open /dev/null: not a regular file");
     puts_file("short", "1234567");
@@ -409,6 +409,76 @@ static void check_pickles(void)
     }
 }
 
+static void check_foreign(void)
+{
+    static const struct {
+        const char *magic;
+        const char *says;
+    } list[] = {
+        {"GGUF\3", "a GGUF file of llama.cpp"},
+        {"\x89HDF\r\n\x1a\n", "an HDF5 file"},
+        {"\x1f\x8b\x08", "compressed by gzip; unpack it: gunzip"},
+        {"<!DOCTYPE html>\n<html>", "a page of HTML, not a model"},
+        {"\n  <HTML lang", "a page of HTML, not a model"},
+    };
+
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        char text[64] = "";
+        struct ep_error err = {0};
+
+        memcpy(text, list[i].magic, strlen(list[i].magic));
+        put("x.safetensors", text, sizeof text);
+        ok(ep_ckpt_open("x.safetensors", &err) == NULL);
+        if (!ok(err.code == EP_EFORMAT && strstr(err.msg, list[i].says)))
+            printf("# %s\n", err.msg);
+    }
+    puts_file("x.safetensors", "<htm");
+    ok(ep_ckpt_open("x.safetensors", NULL) == NULL);
+}
+
+/* One shard of several alone in a folder; only its name tells. */
+static void check_lone_shard(void)
+{
+    static const struct {
+        const char *name;
+        bool shard;
+    } list[] = {
+        {"model-00001-of-00002.safetensors", true},
+        {"a-of-b-3-of-3.safetensors", true},
+        {"model-00001-of-00001.safetensors", false},
+        {"model-of-2.safetensors", false},
+        {"model-x-of-2.safetensors", false},
+        {"1-of-2.safetensors", false},
+        {"m-1-of-2x.safetensors", false},
+        {"best-of-3.safetensors", false},
+    };
+    char path[80];
+
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        struct ep_error err = {0};
+        struct ep_ckpt *c;
+
+        make_folder("lone");
+        (void)snprintf(path, sizeof path, "lone/%s", list[i].name);
+        put_st(path, "{}", 0);
+        c = ep_ckpt_open("lone", &err);
+        if (!ok((c == NULL) == list[i].shard))
+            printf("# %s\n", list[i].name);
+        ok(c || err.code == EP_EMISSING);
+        ep_ckpt_close(c);
+        c = ep_ckpt_open(path, NULL); /* named itself, it is what it is */
+        ok(c != NULL);
+        ep_ckpt_close(c);
+        ok(unlink(path) == 0 && rmdir("lone") == 0);
+    }
+    make_folder("lone");
+    put_st("lone/model-1-of-2.safetensors", "{}", 0);
+    refuses("lone", EP_EMISSING,
+            "cannot read lone: model-1-of-2.safetensors is one shard of "
+            "several, and their index, model.safetensors.index.json, is "
+            "missing");
+}
+
 /* unit, many times, and end as the path of a zip archive; its message. */
 static void refuses_long(const char *unit, const char *shown, const char *end)
 {
@@ -516,6 +586,8 @@ int main(void)
     check_bad_files();
     check_bad_indexes();
     check_pickles();
+    check_foreign();
+    check_lone_shard();
     check_long_paths();
     check_index();
     (void)nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);

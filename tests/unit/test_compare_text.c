@@ -280,7 +280,7 @@ static void test_machine_formats(void)
         "bool\tequal\tBOOL\t4\tBOOL\t4\t\t\t\t\t\t0\t0\t\t\t\t\t\n"
         "empty\tvalues\tF32\t0x5\tBF16\t0x5\t0\t0\t0\t0\t\t0\t0\t\t0\t0\t0\t0\n"
         "int\tdiffer\tI32\t4\tI32\t4\t\t\t\t\t2\t2\t0\t\t\t\t\t\n"
-        "left\\x0a\tonly_a\tF32\tscalar\t\t\t\t\t\t\t\t\t\t\t\t\t\t\n"
+        "left\\n\tonly_a\tF32\tscalar\t\t\t\t\t\t\t\t\t\t\t\t\t\t\n"
         "right\tonly_b\t\t\tI8\tscalar\t\t\t\t\t\t\t\t\t\t\t\t\n"
         "right2\tonly_b\t\t\tI8\tscalar\t\t\t\t\t\t\t\t\t\t\t\t\n"
         "shape\tshape\tF32\t4\tF32\t2x2\t\t\t\t\t\t\t\t\t\t\t\t\n"

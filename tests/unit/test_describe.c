@@ -7,6 +7,7 @@
 
 #include "ckpt_make.h"
 
+#include <fcntl.h>
 #include <stdint.h>
 
 static int says(const char *path, enum ep_ckpt_format format, const char *want)
@@ -106,8 +107,85 @@ static void test_describe(void)
             "name\tdtype\tshape\telements\tbytes\tfile\n"
             "embed.weight\tBF16\t512x1024\t524288\t1048576\tm\n"
             "step\tI64\tscalar\t1\t8\tm\n"
-            "tab\\x09\tF32\t2\t2\t8\tm\n"
+            "tab\\t\tF32\t2\t2\t8\tm\n"
             "\xc3\xa9\\x1b[31m\tF32\t0x3\t0\t0\tm\n"));
+}
+
+static int name_is(struct ep_span name, const char *want)
+{
+    struct ep_buf b;
+    int same;
+
+    ep_buf_init(&b);
+    ep_tensor_add_name(name, &b);
+    same = strcmp(b.ptr, want) == 0;
+    if (!same)
+        printf("# %s\n", b.ptr);
+    ep_buf_free(&b);
+    return same;
+}
+
+#define TEN "0123456789"
+#define AE "\xc3\xa4"
+#define AE5 AE AE AE AE AE
+
+/* Long names lose their middle, whole characters and escapes of it. */
+static void test_names(void)
+{
+    struct ep_buf b;
+
+    ok(name_is(SPAN(""), "\"\""));
+    ok(name_is(SPAN(TEN TEN TEN TEN TEN TEN), TEN TEN TEN TEN TEN TEN));
+    ok(name_is(SPAN(TEN TEN TEN TEN TEN TEN "x"),
+               TEN TEN "01234567...3456789" TEN TEN "x"));
+    ok(name_is(SPAN(AE5 AE5 AE5 AE5 AE5 AE5 AE5 AE5 AE5 AE5 AE5 AE5),
+               AE5 AE5 AE5 AE5 AE5 AE5 AE5 AE5 AE5 AE5 AE5 AE5));
+    ok(name_is(SPAN(AE5 AE5 AE5 AE5 AE5 AE5 AE5 AE5 AE5 AE5 AE5 AE5 AE),
+               AE5 AE5 AE5 AE5 AE5 AE AE AE
+               "..." AE5 AE5 AE5 AE5 AE5 AE AE AE));
+    ok(name_is(SPAN(TEN TEN "012345\n" TEN TEN "\n5678" TEN TEN "x"),
+               TEN TEN "012345...5678" TEN TEN "x"));
+    ep_buf_init(&b);
+    ep_ckpt_add_tsv(SPAN("a\tb\nc\\d\x01\r\xc3\xa4\xff"), &b);
+    ok(strcmp(b.ptr, "a\\tb\\nc\\\\d\\x01\\x0d\xc3\xa4\\xff") == 0);
+    ep_buf_reset(&b);
+    ep_ckpt_add_tsv(SPAN(""), &b);
+    ok(b.len == 0);
+    ep_buf_free(&b);
+}
+
+/* Which files a checkpoint is, and whether they are as they were. */
+static void test_files(void)
+{
+    static const char first[] = "s/model-00001-of-00002.safetensors";
+    static const char second[] = "s/model-00002-of-00002.safetensors";
+    const struct timespec times[2] = {{1, 0}, {1, 0}};
+    struct ep_ckpt *c;
+
+    make_ckpt("s", tensors, 4, NULL, 0, 16);
+    c = ep_ckpt_open("s", NULL);
+    if (!ok(c != NULL))
+        return;
+    ok(ep_ckpt_has_file(c, first) && ep_ckpt_has_file(c, second));
+    ok(ep_ckpt_has_file(c, "s/../s/model.safetensors.index.json"));
+    ok(!ep_ckpt_has_file(c, "s") && !ep_ckpt_has_file(c, "s/c"));
+    ok(ep_ckpt_changed(c) == NULL);
+    ok(utimensat(AT_FDCWD, second, times, 0) == 0);
+    ok(ep_ckpt_changed(c) && strcmp(ep_ckpt_changed(c), second) == 0);
+    ep_ckpt_close(c);
+}
+
+static void test_one(void)
+{
+    struct ep_tensor t = {.name = SPAN("x"), .dtype = EP_DT_U8, .data = data};
+
+    make_ckpt("one", &t, 1, NULL, 0, 0);
+    ok(says("one", EP_CKPT_TEXT,
+            "one: 1 tensor, 1 parameter, 1 B\n"
+            "  U8  1 tensor  1  1 B\n"
+            "\n"
+            "name  type  shape   parameters  size\n"
+            "x     U8    scalar           1   1 B\n"));
 }
 
 static void test_shards(void)
@@ -174,6 +252,9 @@ int main(void)
 {
     enter_folder();
     test_describe();
+    test_names();
+    test_files();
+    test_one();
     test_shards();
     test_table();
     leave_folder();

@@ -41,7 +41,7 @@ static int lowest_fd(void)
 static void check_contents(void)
 {
     struct ep_error err;
-    struct ep_map m, again, none = {NULL, 0};
+    struct ep_map m, again, none = {.data = NULL};
     int fd = lowest_fd();
 
     put(5);
@@ -197,6 +197,29 @@ static void check_guard(void)
     ok(text[0] == '\0');
 }
 
+/* Another size, another time; another file in its place is no change. */
+static void check_changed(void)
+{
+    const struct timespec times[2] = {{1, 0}, {1, 500}};
+    struct ep_map m;
+
+    put(5);
+    ok(ep_map_open(&m, path, NULL) == 0);
+    ok(ep_map_is(&m, path) && !ep_map_is(&m, folder) &&
+       !ep_map_is(&m, "/no/such"));
+    ok(!ep_map_changed(&m, path));
+    ok(utimensat(AT_FDCWD, path, times, 0) == 0 && ep_map_changed(&m, path));
+    ep_map_close(&m);
+    ok(ep_map_is(&m, path)); /* it is still known */
+    ok(ep_map_open(&m, path, NULL) == 0 && !ep_map_changed(&m, path));
+    ok(truncate(path, 6) == 0 && utimensat(AT_FDCWD, path, times, 0) == 0);
+    ok(ep_map_changed(&m, path));
+    ok(unlink(path) == 0 && !ep_map_changed(&m, path));
+    put(7);
+    ok(!ep_map_is(&m, path) && !ep_map_changed(&m, path));
+    ep_map_close(&m);
+}
+
 int main(void)
 {
     if (!mkdtemp(folder))
@@ -205,6 +228,7 @@ int main(void)
     check_contents();
     check_errors();
     check_guard();
+    check_changed();
     (void)unlink(path);
     (void)rmdir(folder);
     return tap_done();

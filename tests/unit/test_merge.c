@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "base/simd.h"
+#include "lsgd/merge_text.h"
 #include "merge_files.h"
 #include "tap.h"
 
@@ -402,6 +403,51 @@ static void test_threads_and_vectors(void)
     }
 }
 
+/* What is said of tensors that are not everywhere. */
+static void test_totals(void)
+{
+    static const double one[] = {1};
+    static const struct ep_merge_settings none = {.method = -1};
+    struct file_tensor part[] = {
+        {"a", EP_DT_F32, 1, 0, one, NULL},
+        {"b", EP_DT_F32, 1, 0, one, NULL},
+        {"i", EP_DT_I64, 1, 0, NULL, one},
+        {"x", EP_DT_F32, 1, 0, one, NULL},
+    };
+    struct ep_merge_config c = {.dtype = -1, .allow_missing = true};
+    struct ep_ckpt *base, *in[2];
+    struct ep_merge_files files = {.ninputs = 2};
+    struct ep_merge_lines lines;
+    struct ep_merge_totals t;
+    struct ep_merge *m;
+    struct ep_error err;
+
+    make_file(in_folder("p0"), part, 3, NULL);
+    make_file(in_folder("p1"), part, 1, NULL);
+    make_file(in_folder("p2"), part + 3, 1, NULL);
+    base = must_open(in_folder("p0"));
+    in[0] = must_open(in_folder("p1"));
+    in[1] = must_open(in_folder("p2"));
+    files.base = base;
+    files.input = (const struct ep_ckpt *const *)in;
+    ep_merge_lines_init(&lines);
+    m = ep_merge_plan(&c, &files, &lines, &err);
+    if (ok(m != NULL)) {
+        t = ep_merge_totals(m);
+        ok(t.fewer == 1 && t.none == 1 && t.extra == 1 && t.zeroed == 0);
+        ep_merge_text_remarks(m, &none, &lines);
+        ok(lines.n == 1 &&
+           strcmp(lines.text.ptr,
+                  "not all tensors were there: 1 from fewer "
+                  "inputs, 1 the base's alone, 1 left out\n") == 0);
+    }
+    ep_merge_free(m);
+    ep_merge_lines_free(&lines);
+    ep_ckpt_close(base);
+    ep_ckpt_close(in[0]);
+    ep_ckpt_close(in[1]);
+}
+
 int main(void)
 {
     uint64_t seed = 1;
@@ -421,6 +467,7 @@ int main(void)
     test_one_by_one(EP_DT_F64);
     test_many();
     test_threads_and_vectors();
+    test_totals();
     end_folder();
     return tap_done();
 }

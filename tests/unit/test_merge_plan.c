@@ -8,6 +8,9 @@
 #include "merge_files.h"
 #include "tap.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 static const double ramp[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
 static const double ones[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 
@@ -281,6 +284,44 @@ static void test_kinds(void)
                                  .ninputs = 3}) == 0);
 }
 
+/* Words that nobody knows are not taken for others. */
+static void test_words(void)
+{
+    static const char *const bad[][3] = {
+        {"evenpace.kind=Delta", NULL,
+         "odd: its evenpace.kind \"Delta\" is not model, delta or state"},
+        {"evenpace.kind=", NULL, "odd: its evenpace.kind \"\" is not model"},
+        {"evenpace.sign=start-end", NULL,
+         "odd: it has an evenpace.sign, but no evenpace.kind"},
+        {"evenpace.sign=start-end", "evenpace.kind=model",
+         "odd: it has an evenpace.sign and says that it is a model"},
+        {"evenpace.kind=delta", "evenpace.sign=up",
+         "odd: its evenpace.sign \"up\" is not start-end or end-start"},
+    };
+    struct file_tensor t = {"w", EP_DT_F32, 4, 0, ones, NULL};
+    struct ep_merge_config c = plain;
+    struct job in = job_of("plain", "odd", NULL);
+    struct job base = job_of("odd", "plain", NULL);
+
+    make("plain", t, NULL);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        const char *const meta[] = {bad[i][0], bad[i][1], NULL};
+
+        make_file(in_folder("odd"), &t, 1, meta);
+        c.declared = EP_MERGE_MODEL;
+        refused(&c, &in, EP_EFORMAT, bad[i][2]);
+        refused(&c, &base, EP_EFORMAT, bad[i][2]);
+        c.declared = EP_MERGE_END_START;
+        ok(code_of(&c, &in) == EP_EFORMAT);
+    }
+    /* a sign is enough if it was declared that it is a delta */
+    make("odd", t, "evenpace.sign=start-end");
+    refused(&c, &in, EP_EFORMAT, "odd: its sign is start-end, not end-start");
+    c.declared = EP_MERGE_START_END;
+    in.out = "out";
+    ok(code_of(&c, &in) == 0);
+}
+
 static void test_settings(void)
 {
     static const double negative[] = {1, -1}, none[] = {0, 0};
@@ -290,7 +331,7 @@ static void test_settings(void)
     } list[] = {
         {{.weights = negative, .nweights = 2}, "weight -1"},
         {{.weights = none, .nweights = 2}, "sum is 0"},
-        {{.weights = none, .nweights = 1}, "1 weights: there are 2 inputs"},
+        {{.weights = none, .nweights = 1}, "1 weight: there are 2 inputs"},
         {{.method = EP_MERGE_MIX, .alpha = 1.5}, "alpha 1.5"},
         {{.method = EP_MERGE_SGD, .outer = {.n = 1}}, "lr"},
         {{.method = EP_MERGE_DELAYED,
@@ -428,6 +469,88 @@ static void test_carried(void)
     outcome_free(&o);
 }
 
+/* ==== The run and the outside ==== */
+
+static void touch_input(void *ctx, uint64_t done, uint64_t all)
+{
+    const struct timespec times[2] = {{1, 0}, {1, 0}};
+
+    (void)ctx;
+    (void)done;
+    (void)all;
+    ok(utimensat(AT_FDCWD, in_folder("two"), times, 0) == 0);
+}
+
+static int say_no(void *ctx, const struct ep_merge_report *report,
+                  struct ep_error *err)
+{
+    (void)ctx;
+    ok(report->norm && report->norm[0] == 2);
+    ok(access(in_folder("none"), F_OK) != 0);
+    return ep_error_set(err, EP_ESYS, "cannot say it");
+}
+
+static void test_outside(void)
+{
+    static const atomic_int now = 15;
+    struct file_tensor t = {"w", EP_DT_F32, 4, 0, ones, NULL};
+    struct ep_merge_config c = plain;
+    struct job job = job_of("one", "two", NULL);
+    double v[4];
+
+    make("one", t, NULL);
+    t.v = (const double[]){2, 2, 2, 2};
+    make("two", t, NULL);
+    job.ready = say_no;
+    refused(&c, &job, EP_ESYS, "cannot say it");
+    job.ready = NULL;
+    job.stop = &now;
+    refused(&c, &job, EP_ESYS, "cannot merge: interrupted");
+    job.stop = NULL;
+    job.progress = touch_input;
+    refused(&c, &job, EP_EDOM, "two: it changed while it was read");
+    job.progress = NULL;
+    job.out = "two";
+    ok(code_of(&c, &job) == 0);
+    read_values("two", "w", v, 4);
+    ok(v[0] == 2);
+}
+
+/* A number that is finite in its file is not called infinite. */
+static void test_too_large(void)
+{
+    static const double huge[] = {0, 0, 1e300};
+    struct file_tensor t = {"w", EP_DT_F64, 3, 0, huge, NULL};
+    struct ep_merge_config c = {.dtype = -1, .compute = EP_MERGE_F32};
+    struct job job = job_of("small", "huge", NULL), turned = job;
+
+    make("huge", t, NULL);
+    t.v = ramp;
+    make("small", t, NULL);
+    refused(&c, &job, EP_EDOM,
+            "huge: tensor \"w\", element 2: 1e+300 is too large for F32");
+    turned.base = "huge";
+    turned.input[0] = "small";
+    c.method = EP_MERGE_DELTA;
+    refused(&c, &turned, EP_EDOM,
+            "huge: tensor \"w\", element 2: 1e+300 is too large for F32");
+    /* a result in F64 is computed in double */
+    t = (struct file_tensor){"w", EP_DT_F32, 1, 0, ramp, NULL};
+    make("small", t, NULL);
+    t.v = (const double[]){2};
+    make("huge", t, NULL);
+    c = (struct ep_merge_config){
+        .dtype = EP_DT_F64, .method = EP_MERGE_MIX, .alpha = 0.1};
+    job.out = "out";
+    ok(code_of(&c, &job) == 0);
+    {
+        double v;
+
+        read_values("out", "w", &v, 1);
+        ok(v > 1.1 - 1e-15 && v < 1.1 + 1e-15);
+    }
+}
+
 int main(void)
 {
     begin_folder();
@@ -438,6 +561,9 @@ int main(void)
     test_overflow();
     test_limits();
     test_kinds();
+    test_words();
+    test_outside();
+    test_too_large();
     test_settings();
     test_tokens();
     test_state();

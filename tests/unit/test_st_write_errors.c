@@ -5,6 +5,7 @@
  */
 #include "config.h"
 
+#include "base/tempfile.h"
 #include "ckpt/ckpt.h"
 
 #include "ckpt_make.h"
@@ -156,11 +157,11 @@ static void test_paths(void)
     refused("/dev/full", &plan, EP_EUSAGE,
             "cannot create /dev/full: not a regular file");
     refused("full", &plan, EP_ESYS, "cannot create full: Is a directory");
-    refused("", &plan, EP_ESYS, "cannot create : No such file or directory");
+    refused("", &plan, EP_EUSAGE, "cannot create \"\": the name is empty");
     refused("no/file", &plan, EP_ESYS,
             "cannot create no/file: No such file or directory");
-    refused("dangling", &plan, EP_ESYS,
-            "cannot create dangling: Too many levels of symbolic links");
+    refused("dangling", &plan, EP_EUSAGE,
+            "cannot create dangling: its link leads nowhere");
     plan.shard_bytes = 10;
     refused("-", &plan, EP_EUSAGE, "cannot create -: not a regular file");
     refused("full", &plan, EP_ESYS, "cannot create full: Directory not empty");
@@ -370,7 +371,7 @@ static void test_killed(void)
             struct ep_ckpt *c;
             struct ep_error err = {0};
 
-            if (e->d_name[0] == '.')
+            if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
                 continue;
             (void)snprintf(inner, sizeof inner, "crash/%.40s", e->d_name);
             c = ep_ckpt_open(inner, &err);
@@ -391,6 +392,116 @@ static void test_killed(void)
     }
 }
 
+/* ==== Several at once ==== */
+
+/* Put a state and a model in place, both finished, after trouble is made. */
+static int place_two(const char *model, uint64_t shard_bytes,
+                     void (*trouble)(void), struct ep_error *err)
+{
+    static const char data[1000] = "new";
+    struct ep_st_writer *w[] = {begin("state", 0), begin(model, shard_bytes)};
+
+    for (int i = 0; i < 2; i++) {
+        ok(ep_st_writer_write(w[i], 0, 0, data, 1000, err) == 0);
+        ok(ep_st_writer_write(w[i], 1, 0, data, 1000, err) == 0);
+        ok(ep_st_writer_finish(w[i], i, err) == 0);
+    }
+    if (trouble)
+        trouble();
+    return ep_st_writer_place(w, 2, true, err);
+}
+
+static void make_folder(void)
+{
+    ok(unlink("model") == 0 && mkdir("model", 0700) == 0);
+}
+
+static void move_folder(void)
+{
+    ok(rename("sub", "sub.gone") == 0);
+}
+
+static void test_two(void)
+{
+    struct ep_error err = {0};
+    struct ep_ckpt *c;
+    int before;
+
+    put_text("state", "old state");
+    put_text("model", "old model");
+    before = entries(".");
+    /* the model has no place: neither is replaced */
+    ok(place_two("model", 0, make_folder, &err) == EP_ESYS);
+    ok(strcmp(err.msg, "cannot write model: Is a directory") == 0);
+    ok(has_text("state", "old state") && entries(".") == before);
+    ok(rmdir("model") == 0);
+    ok(mkdir("sub", 0700) == 0);
+    ok(place_two("sub/model", 0, move_folder, &err) == EP_ESYS);
+    ok(has_text("state", "old state"));
+    remove_all("sub.gone");
+    ok(entries(".") == before - 1);
+    /* only the second rename tells: what was there before is there again */
+    ok(unlink("state") == 0);
+    ok(place_two("state", 1000, NULL, &err) == EP_ESYS);
+    ok(access("state", F_OK) != 0 && entries(".") == before - 2);
+    /* and when all is well, both are there and nothing else */
+    put_text("state", "old state");
+    ok(place_two("model", 0, NULL, &err) == 0);
+    ok(entries(".") == before);
+    c = ep_ckpt_open("state", &err);
+    ok(c && ep_ckpt_count(c) == 2);
+    ep_ckpt_close(c);
+    ok(unlink("state") == 0 && unlink("model") == 0);
+}
+
+/* Replaced, and back; names of temporary files are hidden, and never long. */
+static void test_swap(void)
+{
+    char name[256];
+
+    memset(name, 'n', 255);
+    name[255] = '\0';
+    for (int k = 0; k < 4; k++) {
+        const char *path = k < 2 ? "it" : name;
+        bool there = k % 2;
+        int before, fd;
+        struct ep_tempfile t = {.path = NULL};
+        struct stat st;
+
+        if (there)
+            put_text(path, "old");
+        before = entries(".");
+        for (int back = 0; back < 2; back++) {
+            ok(ep_tempfile_resolve(&t, path, &st) == 0);
+            fd = ep_tempfile_open(&t, 0600);
+            ok(fd >= 0 && write(fd, "new", 3) == 3);
+            ok(ep_tempfile_name(&t, fd) == 0 && close(fd) == 0);
+            ok(strncmp(strrchr(t.temp, '/') ? strrchr(t.temp, '/') + 1 : t.temp,
+                       k < 2 ? ".it." : ".nnn", 4) == 0);
+            ok(ep_tempfile_swap(&t) == 0 && has_text(path, "new"));
+            ok((t.old != NULL) == (there || back));
+            ok(!t.old || !there || back || has_text(t.old, "old"));
+            if (back == 0) {
+                ok(ep_tempfile_restore(&t) == 0);
+                ok(there ? has_text(path, "old") : access(path, F_OK) != 0);
+                ok(entries(".") == before);
+                if (!there)
+                    put_text(path, "other");
+            } else {
+                ep_tempfile_keep(&t);
+                ok(has_text(path, "new"));
+            }
+            ep_tempfile_free(&t);
+        }
+        ok(entries(".") == before + !there);
+        ok(unlink(path) == 0);
+    }
+    ok(ep_tempfile_same_place("a", "./a") &&
+       ep_tempfile_same_place("/a", "//a"));
+    ok(!ep_tempfile_same_place("a", "b") && !ep_tempfile_same_place("a", "/a"));
+    ok(!ep_tempfile_same_place("no/a", "no/a")); /* no such folder */
+}
+
 int main(void)
 {
     enter_folder();
@@ -401,6 +512,8 @@ int main(void)
     test_taken();
     test_full();
     test_killed();
+    test_two();
+    test_swap();
     leave_folder();
     return tap_done();
 }
