@@ -27,7 +27,7 @@ static struct {
 } opt = {.io = {.format = -1, .lateness = 5}};
 
 static const struct ep_opt options[] = {
-    EP_FILTER_OPTIONS(opt.io, "say on stderr what was read",
+    EP_FILTER_OPTIONS(opt.io, "say on stderr what was printed",
                       "status 1 if no record came out"),
     {0, "follow", EP_OPT_FLAG, &opt.io.follow, NULL,
      "go on when files grow, are replaced, appear", 0, 0},
@@ -94,6 +94,10 @@ static int use_patterns(struct ep_patterns *p, struct ep_error *err)
         rc = ep_patterns_load(p, opt.patterns, err);
     if (rc < 0)
         return rc;
+    if (ep_patterns_count(p) == 0)
+        return ep_error_set(err, EP_EFORMAT,
+                            "cannot use --patterns %.100s: no pattern in it",
+                            opt.patterns);
     ep_import_pattern_use(p);
     if (!opt.io.from)
         opt.io.from = "pattern";
@@ -158,9 +162,9 @@ static int copy(struct run *run, struct ep_error *err)
     int rc;
 
     while ((rc = ep_filter_next(&run->io, &r, &line, err)) > 0) {
-        run->count[r->type]++;
         if (!ep_select_match(&run->want, r))
             continue;
+        run->count[r->type]++;
         run->out++;
         if (!opt.stats)
             print(run, r, line);
@@ -182,9 +186,10 @@ static void print_counts(const struct run *run, FILE *out)
 
 int main(int argc, char **argv)
 {
-    struct ep_patterns *patterns = ep_patterns_new();
+    struct ep_patterns *patterns;
     struct run run = {.out = 0};
     struct ep_error err;
+    const char *idle = NULL;
     int first = ep_cli_begin(&program, argc, argv);
     int rc;
 
@@ -192,12 +197,14 @@ int main(int argc, char **argv)
         return list_formats();
     if (opt.io.format < 0)
         opt.io.format = ep_cli_default_format(opt.io.output);
+    patterns = ep_patterns_new();
     if (use_patterns(patterns, &err) < 0 ||
         ep_select_init(&run.want, opt.types, opt.where, opt.since, opt.until,
                        &err) < 0 ||
         ep_filter_open(&run.io, &opt.io, (const char *const *)argv + first,
                        argc - first, &err) < 0) {
         ep_cli_error(&err);
+        ep_patterns_free(patterns);
         return EP_EXIT_TROUBLE;
     }
     rc = copy(&run, &err);
@@ -216,7 +223,9 @@ int main(int argc, char **argv)
             "%llu records of types that this version does not know "
             "have no tsv form",
             (unsigned long long)run.left);
-    rc = ep_filter_close(&run.io, rc, NULL, run.out == 0, &err);
+    if (ep_stream_inputs(run.io.in) == 0 && !opt.io.follow)
+        idle = "cannot read anything: no file of a known format was given";
+    rc = ep_filter_close(&run.io, rc, idle, run.out == 0, &err);
     ep_patterns_free(patterns);
     return ep_cli_end(rc);
 }

@@ -76,7 +76,7 @@ unfollow() {
     run -1 tlmcat --exit-code --where rank=7 in
     local bad
     for bad in '--type stepp' '--where rank' '--where colour=red' \
-        '--since yesterday' '--from nothing'; do
+        '--where rank=3-5' '--since yesterday' '--from nothing'; do
         # shellcheck disable=SC2086 # two words
         run -2 --separate-stderr tlmcat $bad in
         [[ $stderr == "tlmcat: cannot use ${bad%% *} "* ]]
@@ -87,6 +87,28 @@ unfollow() {
     printf '{"type":"step","ts":1700000000.25,"host":"n\\u001b1","rank":3,"step":7,"dur":0.125}\n' >in
     TZ=UTC run -0 tlmcat -f text in
     [ "$output" = '22:13:20.250 step    host=n\x1b1 rank=3 step=7 dur=0.125' ]
+}
+
+@test "tsv and text show control characters, they do not obey them" {
+    printf '{"type":"loss","ts":1,"host":"a\\u001b[31m\\u009bx\\ty","step":1,"value":1}\n' >in
+    run -0 tlmcat -f tsv in
+    [[ ${lines[1]} == *'a\x1b[31m\xc2\x9bx\ty'* ]]
+}
+
+@test "a folder without telemetry, a file of patterns without patterns" {
+    mkdir none
+    echo hello >none/README
+    run -2 --separate-stderr tlmcat none
+    [ "$stderr" = "tlmcat: cannot read anything: no file of a known format was given" ]
+    need_feature PCRE2 PCRE2
+    run -2 --separate-stderr tlmcat --patterns /dev/null none/README
+    [ "$stderr" = "tlmcat: cannot use --patterns /dev/null: no pattern in it" ]
+}
+
+@test "--stats counts what would be printed" {
+    { loss 1 1; loss 2 2; steps 0 3 20; } >in
+    run -0 tlmcat --stats --type loss --where step=2 in
+    [[ $output =~ ^"loss                1"$ ]]
 }
 
 @test "--stats counts, --formats lists" {
@@ -140,6 +162,50 @@ END
     cat out
     [ "$(jq -c .step out | tr '\n' ' ')" = "1 2 3 4 5 " ]
     [ "$(cat err)" = "tlmcat: cannot open later: not there yet, waiting for it" ]
+}
+
+@test "--follow: nothing is there yet, then a file and a folder appear" {
+    mkdir empty
+    follow --lateness 0.1s empty later
+    for ((i = 0; i < 100; i++)); do
+        [ ! -s err ] || break
+        sleep 0.02
+    done
+    loss 1 1 >later
+    wait_for 1
+    loss 2 2 >empty/a
+    wait_for 2
+    unfollow
+}
+
+@test "--follow: pipes that end are the end" {
+    { loss 1 1; loss 2 2; } >in
+    run -0 bash -c "cat in | timeout 10 tlmcat -f jsonl --follow | wc -l"
+    [ "$output" -eq 2 ]
+}
+
+@test "--follow: a signal while the reader is slow cuts no line" {
+    for ((i = 0; i < 3000; i++)); do loss $i $i; done >in
+    mkfifo pipe
+    exec 8<>pipe
+    tlmcat -f jsonl --follow in >pipe 2>err &
+    follower=$!
+    head -c 100 <&8 >part
+    kill -INT "$follower"
+    cat <&8 >>part &
+    reader=$!
+    wait "$follower"
+    follower=
+    exec 8>&-
+    for ((i = 0; i < 100; i++)); do
+        [ "$(wc -l <part)" -lt 3000 ] || break
+        sleep 0.02
+    done
+    kill "$reader"
+    run -0 cat err
+    [ -z "$output" ]
+    [ "$(wc -l <part)" -eq 3000 ]
+    [ "$(tail -n 1 part | jq -c .step)" -eq 2999 ]
 }
 
 @test "--follow: a silent input holds back the others for --lateness only" {

@@ -87,7 +87,7 @@ static void on_signal(int number)
    second one ends the program at once. */
 static void catch_signals(void)
 {
-    struct sigaction act = {.sa_flags = (int)SA_RESETHAND};
+    struct sigaction act = {.sa_flags = (int)(SA_RESETHAND | SA_RESTART)};
 
     act.sa_handler = on_signal;
     (void)sigaction(SIGINT, &act, NULL);

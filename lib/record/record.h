@@ -223,7 +223,8 @@ void ep_record_print(const struct ep_record *r, struct ep_buf *out);
 /*
  * Tab-separated form: one header line per type, one line per record, columns
  * ts, where, then the type's keys in the order of enum ep_key. Absent values
- * are empty; tabs, newlines and backslashes in strings become \t, \n, \\.
+ * are empty; tabs, newlines and backslashes in strings become \t, \n, \\, and other
+ * control characters \xNN.
  */
 void ep_record_tsv_header(enum ep_type type, struct ep_buf *out);
 void ep_record_print_tsv(const struct ep_record *r, struct ep_buf *out);

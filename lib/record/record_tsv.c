@@ -24,22 +24,34 @@ static bool is_column(enum ep_type type, int k)
     return false;
 }
 
+/* Is it a control character that a terminal obeys? Of one beyond ASCII (C1,
+   two bytes of UTF-8) either byte. */
+static bool is_control(struct ep_span s, size_t i)
+{
+    unsigned char c = (unsigned char)s.ptr[i];
+    unsigned char next = i + 1 < s.len ? (unsigned char)s.ptr[i + 1] : 0;
+    unsigned char last = i > 0 ? (unsigned char)s.ptr[i - 1] : 0;
+
+    return c < 0x20 || c == 0x7f ||
+           (c == 0xc2 && next >= 0x80 && next < 0xa0) ||
+           (last == 0xc2 && c >= 0x80 && c < 0xa0);
+}
+
 static void add_escaped(struct ep_buf *out, struct ep_span s)
 {
     for (size_t i = 0; i < s.len; i++) {
-        switch (s.ptr[i]) {
-        case '\t':
+        char c = s.ptr[i];
+
+        if (c == '\t')
             ep_buf_adds(out, "\\t");
-            break;
-        case '\n':
+        else if (c == '\n')
             ep_buf_adds(out, "\\n");
-            break;
-        case '\\':
+        else if (c == '\\')
             ep_buf_adds(out, "\\\\");
-            break;
-        default:
-            ep_buf_addc(out, s.ptr[i]);
-        }
+        else if (is_control(s, i))
+            ep_buf_addf(out, "\\x%02x", (unsigned)(unsigned char)c);
+        else
+            ep_buf_addc(out, c);
     }
 }
 

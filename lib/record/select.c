@@ -80,6 +80,9 @@ static int add_where(struct ep_select *s, const char *text, size_t n,
         if (ep_num_double(copy, -INFINITY, INFINITY, &w->num, NULL) < 0)
             w->num = (double)NAN;
     }
+    /* from is a number in a plan, a name in a merge */
+    if (ep_key_table[k].unit && k != EP_K_FROM && isnan(w->num))
+        return bad(err, "where", text, n, "not a number");
     s->nwhere++;
     return 0;
 }

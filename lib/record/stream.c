@@ -324,6 +324,11 @@ uint64_t ep_stream_passed_over(const struct ep_stream *s)
     return s->passed_over;
 }
 
+int ep_stream_inputs(const struct ep_stream *s)
+{
+    return s->nsources;
+}
+
 uint64_t ep_stream_late(const struct ep_stream *s)
 {
     return s->live.late;

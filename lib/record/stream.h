@@ -93,6 +93,9 @@ int ep_stream_failed(const struct ep_stream *s);   /* failed inputs */
 /* follow: records delivered behind one with a later ts. */
 uint64_t ep_stream_late(const struct ep_stream *s);
 
+/* Inputs that were opened. */
+int ep_stream_inputs(const struct ep_stream *s);
+
 /* Files found in folders that are of no known format. */
 uint64_t ep_stream_passed_over(const struct ep_stream *s);
 

@@ -26,6 +26,7 @@ struct live {
     double polled, scanned;  /* when inputs and folders were looked at last */
     double hold_until; /* a silent input may hold back others until then */
     double last_ts;    /* of the record delivered last */
+    bool may_grow;     /* something asked for is no pipe */
     uint64_t late;     /* delivered behind one with a later ts */
 };
 

@@ -107,6 +107,15 @@ static void wait_for(struct ep_stream *s, const char *path)
     remember(&s->live.absent, path);
 }
 
+/* May there be more of path: a file, a folder, or nothing yet? */
+static bool may_grow(const char *path)
+{
+    struct stat st;
+
+    return strcmp(path, "-") != 0 &&
+           (stat(path, &st) != 0 || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode));
+}
+
 void ep_stream_scan(struct ep_stream *s)
 {
     struct ep_paths paths = {0};
@@ -115,9 +124,11 @@ void ep_stream_scan(struct ep_stream *s)
     if (!s->live.known)
         s->live.known = ep_intern_new();
     retry(s);
-    for (int i = 0; i < s->ngiven; i++)
+    for (int i = 0; i < s->ngiven; i++) {
         if (ep_paths_add(&paths, s->given[i], &err) < 0 && !s->live.scanned)
             ep_stream_complain(s, &err);
+        s->live.may_grow |= may_grow(s->given[i]);
+    }
     for (size_t i = 0; i < paths.n && !s->error.code; i++)
         if (is_unread(&s->live, paths.v[i].path) && !open_path(s, &paths.v[i]))
             wait_for(s, paths.v[i].path);
@@ -188,7 +199,7 @@ void ep_stream_wait(struct ep_stream *s)
         if (t - s->live.scanned >= SCAN_EVERY)
             ep_stream_scan(s);
         if ((t - s->live.polled >= POLL_EVERY || !s->nheap) &&
-            poll_inputs(s, t) == 0)
+            poll_inputs(s, t) == 0 && !s->live.may_grow)
             break;
         if (s->error.code || stopped(s))
             break;
