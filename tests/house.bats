@@ -135,7 +135,7 @@ table() {
     COMP_WORDS=(lsgd-sim -m '')
     _evenpace lsgd-sim '' -m
     [ "${COMPREPLY[*]}" = "halos async diloco diloco-dynamic sync" ]
-    COMP_WORDS=(lsgd-sim -m sync,diloco-)
+    COMP_WORDS=(lsgd-sim -m 'sync,diloco-')
     _evenpace lsgd-sim sync,diloco- -m
     [ "${COMPREPLY[*]}" = "sync,diloco-dynamic" ]
 }
