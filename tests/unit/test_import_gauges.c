@@ -6,16 +6,12 @@
  */
 #include "config.h"
 
-#include "../fuzz/nccl_check.h"
+#include "import_fixtures.h"
 #include "record/gauge_units.h"
 #include "record/import_prometheus_line.h"
 #include "record/importers.h"
-#include "tap.h"
 
-#include <dirent.h>
 #include <time.h>
-
-#define FILE_MAX 65536
 
 static const struct ep_importer *const importers[] = {
     &ep_import_prometheus, &ep_import_smi, &ep_import_dmon};
@@ -27,89 +23,17 @@ static struct ep_span span(const char *s)
 
 /* ==== Fixtures ==== */
 
-static size_t load(const char *path, char *out)
-{
-    FILE *f = fopen(path, "r");
-    size_t n = f ? fread(out, 1, FILE_MAX - 1, f) : 0;
+/* Bytes that hurt. */
+static const char bytes[] = {'\0', '"', '{', '}', '\\', '9',
+                             ' ',  ',', '=', '#', '-',  '\xff'};
 
-    if (f)
-        (void)fclose(f);
-    out[n] = '\0';
-    return n;
-}
-
-/* NAME.in against NAME.want and NAME.bad: is it as it should be? */
+/* Is it as it should be? Then it is damaged. */
 static bool check_fixture(const struct ep_importer *from, const char *path)
 {
-    static char in[FILE_MAX], want[FILE_MAX], bad[FILE_MAX];
-    struct nccl_check check = {.keep = true};
-    size_t n = load(path, in), stem = strlen(path) - 3;
-    char other[600];
-    bool good;
+    bool right = fixture_is_right(from, path);
 
-    (void)snprintf(other, sizeof other, "%.*s.want", (int)stem, path);
-    (void)load(other, want);
-    (void)snprintf(other, sizeof other, "%.*s.bad", (int)stem, path);
-    (void)load(other, bad);
-    nccl_check(from, in, n, &check);
-    good = n > 0 && strcmp(check.out.ptr ? check.out.ptr : "", want) == 0 &&
-           check.errors == (int)strtol(bad, NULL, 10);
-    if (!good)
-        printf("# %s: %d errors (%s), records:\n# %s\n", path, check.errors,
-               check.first, check.out.ptr ? check.out.ptr : "");
-    if (ep_importer_guess(in, n, path) != from) {
-        printf("# %s: not recognised\n", path);
-        good = false;
-    }
-    ep_buf_free(&check.out);
-    return good;
-}
-
-/* Cut at every byte, and bytes in turn replaced by one that hurts. */
-static void hurt(const struct ep_importer *from, const char *path)
-{
-    static const char bytes[] = {'\0', '"', '{', '}', '\\', '9',
-                                 ' ',  ',', '=', '#', '-',  '\xff'};
-    static char in[FILE_MAX];
-    struct nccl_check check = {.keep = false};
-    size_t n = load(path, in);
-
-    for (size_t i = 0; i <= n; i++)
-        nccl_check(from, in, i, &check);
-    for (size_t i = 0; i < n; i += 3) {
-        char was = in[i];
-
-        in[i] = bytes[i % sizeof bytes];
-        nccl_check(from, in, n, &check);
-        in[i] = was;
-    }
-}
-
-static void check_folder(const struct ep_importer *from, const char *root)
-{
-    char folder[300], path[600];
-    struct dirent *e;
-    int n = 0, bad = 0;
-    DIR *d;
-
-    (void)snprintf(folder, sizeof folder, "%s/tests/fixtures/%s", root,
-                   from->name);
-    d = opendir(folder);
-    while (d && (e = readdir(d)) != NULL) {
-        size_t len = strlen(e->d_name);
-
-        if (len < 4 || strcmp(e->d_name + len - 3, ".in") != 0)
-            continue;
-        (void)snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
-        n++;
-        bad += !check_fixture(from, path);
-        hurt(from, path);
-    }
-    if (d)
-        (void)closedir(d);
-    printf("# %s: %d fixtures\n", from->name, n);
-    ok(n >= 5);
-    ok(bad == 0);
+    hurt_fixture(from, path, bytes, sizeof bytes, 1, 3);
+    return right;
 }
 
 /* ==== Reasons ==== */
@@ -117,11 +41,7 @@ static void check_folder(const struct ep_importer *from, const char *root)
 #define SMI "index, power.draw [W]\n"
 #define DMON "# gpu pwr\n# Idx W\n"
 
-static const struct {
-    const struct ep_importer *from;
-    const char *in, *reason; /* NULL: no error */
-    int records;
-} cases[] = {
+static const struct import_case cases[] = {
     {&ep_import_prometheus, "", NULL, 0},
     {&ep_import_prometheus, "# only comments\n\n \t\n# EOF", NULL, 0},
     {&ep_import_prometheus, "a 1", "the last line was cut, it has no line end",
@@ -164,23 +84,6 @@ static const struct {
     {&ep_import_dmon, "# Date Time gpu pwr\n 1/1/26 10:00:00 0 1\n",
      "'1/1/26' is no date", 0},
 };
-
-static void check_cases(void)
-{
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct nccl_check check = {.keep = false};
-        const char *reason = cases[i].reason;
-        bool good;
-
-        nccl_check(cases[i].from, cases[i].in, strlen(cases[i].in), &check);
-        good = check.records == cases[i].records &&
-               check.errors == (reason != NULL) &&
-               strcmp(check.first, reason ? reason : "") == 0;
-        if (!ok(good))
-            printf("# %s: %d records, %d errors (%s)\n", cases[i].in,
-                   check.records, check.errors, check.first);
-    }
-}
 
 static void check_many(void)
 {
@@ -395,10 +298,10 @@ int main(void)
     tzset();
     root = root ? root : ".";
     for (size_t i = 0; i < 3; i++) {
-        check_folder(importers[i], root);
+        check_folder(importers[i], root, check_fixture);
         ok(ep_importer_find(importers[i]->name) == importers[i]);
     }
-    check_cases();
+    check_cases(cases, sizeof cases / sizeof cases[0]);
     check_many();
     check_long();
     check_heads();

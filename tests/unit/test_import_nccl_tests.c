@@ -7,82 +7,29 @@
  */
 #include "config.h"
 
-#include "../fuzz/nccl_check.h"
+#include "import_fixtures.h"
 #include "record/importers.h"
-#include "tap.h"
 
-#include <dirent.h>
 #include <time.h>
 
-#define FILE_MAX 65536
+/* Bytes that hurt. */
+static const char bytes[] = {'\0', '"', '{', '}', '\\', '9', ' ', '\xff'};
 
-static size_t load(const char *path, char *out)
+/* Is it recognised? Then it is damaged. */
+static bool check_fixture(const struct ep_importer *from, const char *path)
 {
-    FILE *f = fopen(path, "r");
-    size_t n = f ? fread(out, 1, FILE_MAX - 1, f) : 0;
-
-    if (f)
-        (void)fclose(f);
-    out[n] = '\0';
-    return n;
-}
-
-/* Cut at every byte, and bytes replaced by ones that hurt. */
-static void hurt(const struct ep_importer *from, const char *path)
-{
-    static const char bytes[] = {'\0', '"', '{', '}', '\\', '9', ' ', '\xff'};
     static char in[FILE_MAX];
-    struct nccl_check check = {.keep = false};
     size_t n = load(path, in);
 
-    for (size_t i = 0; i <= n; i++)
-        nccl_check(from, in, i, &check);
-    for (size_t i = 0; i < n; i += 3) {
-        char was = in[i];
-
-        in[i] = bytes[i % sizeof bytes];
-        nccl_check(from, in, n, &check);
-        in[i] = was;
-    }
-}
-
-static void check_folder(const struct ep_importer *from, const char *root)
-{
-    static char in[FILE_MAX];
-    char folder[300], path[600];
-    struct dirent *e;
-    int n = 0, known = 0;
-    DIR *d;
-
-    (void)snprintf(folder, sizeof folder, "%s/tests/fixtures/%s", root,
-                   from->name);
-    d = opendir(folder);
-    while (d && (e = readdir(d)) != NULL) {
-        size_t len = strlen(e->d_name);
-
-        if (len < 4 || strcmp(e->d_name + len - 3, ".in") != 0)
-            continue;
-        (void)snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
-        n++;
-        known += from->sniff(in, load(path, in), e->d_name) >= 80;
-        hurt(from, path);
-    }
-    if (d)
-        (void)closedir(d);
-    printf("# %s: %d fixtures\n", from->name, n);
-    ok(n >= 5);
-    ok(known == n);
+    hurt_fixture(from, path, bytes, sizeof bytes, 1, 3);
+    return from->sniff(in, n, strrchr(path, '/') + 1) >= 80;
 }
 
 #define HEAD "#  size  count  type  redop  root  time  algbw  busbw  #wrong "
 #define FR(entry) "{\"entries\":[" entry "],\"version\":\"2.10\"}"
 #define COLL "\"profiling_name\":\"nccl:all_reduce\",\"process_group\":[\"0\"]"
 
-static const struct {
-    const struct ep_importer *from;
-    const char *in, *reason; /* NULL: no error */
-    int records;
-} cases[] = {
+static const struct import_case cases[] = {
     {&ep_import_nccl_tests, "", NULL, 0},
     {&ep_import_nccl_tests, "hello\n1 2 3\n# Rank\n#\n", NULL, 0},
     {&ep_import_nccl_tests, HEAD "\n8 2 float sum -1 1.0 1.0 1.0 0\n", NULL, 1},
@@ -109,23 +56,6 @@ static const struct {
      "no state and no duration_ms", 0},
     {&ep_import_fr, FR("{\"state\":\"started\"}"), "no profiling_name", 0},
 };
-
-static void check_cases(void)
-{
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct nccl_check check = {.keep = false};
-        const char *reason = cases[i].reason;
-        bool good;
-
-        nccl_check(cases[i].from, cases[i].in, strlen(cases[i].in), &check);
-        good = check.records == cases[i].records &&
-               check.errors == (reason != NULL) &&
-               strcmp(check.first, reason ? reason : "") == 0;
-        if (!ok(good))
-            printf("# %s: %d records, %d errors (%s)\n", cases[i].in,
-                   check.records, check.errors, check.first);
-    }
-}
 
 static void check_pickles(void)
 {
@@ -154,9 +84,9 @@ int main(void)
     (void)setenv("TZ", "UTC", 1);
     tzset();
     root = root ? root : ".";
-    check_folder(&ep_import_nccl_tests, root);
-    check_folder(&ep_import_fr, root);
-    check_cases();
+    check_folder(&ep_import_nccl_tests, root, check_fixture);
+    check_folder(&ep_import_fr, root, check_fixture);
+    check_cases(cases, sizeof cases / sizeof cases[0]);
     check_pickles();
     return tap_done();
 }

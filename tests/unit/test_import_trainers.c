@@ -7,15 +7,11 @@
  */
 #include "config.h"
 
-#include "../fuzz/nccl_check.h"
+#include "import_fixtures.h"
 #include "record/importers.h"
 #include "record/log_text.h"
-#include "tap.h"
 
-#include <dirent.h>
 #include <time.h>
-
-#define FILE_MAX 65536
 
 static const char warning[] =
     "STRAGGLER DETECTION WARNING: Some GPUs performance dropped. "
@@ -24,68 +20,13 @@ static const char warning[] =
 static const struct ep_importer *const importers[] = {
     &ep_import_megatron, &ep_import_deepspeed, &ep_import_nvrx};
 
-static size_t load(const char *path, char *out)
-{
-    FILE *f = fopen(path, "r");
-    size_t n = f ? fread(out, 1, FILE_MAX - 1, f) : 0;
-
-    if (f)
-        (void)fclose(f);
-    out[n] = '\0';
-    return n;
-}
-
-/* NAME.in against NAME.want: is it as it should be? */
+/* Is it as it should be, with records and without an error? */
 static bool check_fixture(const struct ep_importer *from, const char *path)
 {
-    static char in[FILE_MAX], want[FILE_MAX];
-    struct nccl_check check = {.keep = true};
-    size_t n = load(path, in);
-    char other[600];
-    bool good;
+    static char want[FILE_MAX], bad[FILE_MAX];
 
-    (void)snprintf(other, sizeof other, "%.*s.want", (int)strlen(path) - 3,
-                   path);
-    (void)load(other, want);
-    nccl_check(from, in, n, &check);
-    good = n > 0 && want[0] && !check.errors &&
-           strcmp(check.out.ptr ? check.out.ptr : "", want) == 0;
-    if (!good)
-        printf("# %s: %d errors (%s), records:\n# %s\n", path, check.errors,
-               check.first, check.out.ptr ? check.out.ptr : "");
-    if (ep_importer_guess(in, n, path) != from) {
-        printf("# %s: not recognised\n", path);
-        good = false;
-    }
-    ep_buf_free(&check.out);
-    return good;
-}
-
-static void check_folder(const struct ep_importer *from, const char *root)
-{
-    char folder[300], path[590];
-    struct dirent *e;
-    int n = 0, bad = 0;
-    DIR *d;
-
-    (void)snprintf(folder, sizeof folder, "%s/tests/fixtures/%s", root,
-                   from->name);
-    d = opendir(folder);
-    while (d && (e = readdir(d)) != NULL) {
-        size_t len = strlen(e->d_name);
-
-        if (len < 4 || strcmp(e->d_name + len - 3, ".in") != 0)
-            continue;
-        (void)snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
-        n++;
-        bad += !check_fixture(from, path);
-    }
-    if (d)
-        (void)closedir(d);
-    printf("# %s: %d fixtures\n", from->name, n);
-    ok(n >= 5);
-    ok(bad == 0);
-    ok(ep_importer_find(from->name) == from);
+    return load_beside(path, "want", want) > 0 &&
+           load_beside(path, "bad", bad) == 0 && fixture_is_right(from, path);
 }
 
 /* Is each line of part one of whole, in order? */
@@ -272,8 +213,10 @@ int main(void)
     (void)setenv("TZ", "UTC", 1);
     tzset();
     root = root ? root : ".";
-    for (size_t i = 0; i < 3; i++)
-        check_folder(importers[i], root);
+    for (size_t i = 0; i < 3; i++) {
+        check_folder(importers[i], root, check_fixture);
+        ok(ep_importer_find(importers[i]->name) == importers[i]);
+    }
     check_sample(&ep_import_megatron, root, "iteration");
     check_sample(&ep_import_megatron, root, "timers-minmax");
     check_sample(&ep_import_megatron, root, "timers-all");
