@@ -52,6 +52,20 @@ unfollow() {
     [[ $stderr == *"1 records of types that this version does not know"* ]]
 }
 
+@test "records behind the labels of a launcher are read without them" {
+    local step='{"type":"step","ts":1,"rank":1,"step":1,"dur":1,"x":{"y":3}}'
+    printf '%s\n' " 0: $step" "11: $step"$'\r' "11: " "[1,3]<stdout>:$step" \
+        $'\e[0m'"$step"$'\e[0m' "[default0]:$step" >in
+    run -0 --separate-stderr tlmcat -f jsonl in
+    [ "$output" = "$(for _ in 1 2 3 4 5; do echo "$step"; done)" ]
+    [ -z "$stderr" ]
+    # an object cut short behind a label is a bad line with its own number
+    { cat in; echo " 3: ${step%??}"; } >cut
+    run -2 --separate-stderr tlmcat -f jsonl cut
+    [ "${#lines[@]}" -eq 5 ]
+    [[ $stderr == *"cannot use cut:7: "* ]]
+}
+
 @test "several inputs come out by ts, or with --no-merge one after the other" {
     { loss 1 1; loss 4 2; } >a
     { loss 2 3; loss 3 4; } >b
