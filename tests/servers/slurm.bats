@@ -56,6 +56,30 @@ srun() {
     [ "$output" = "rank 1 step 31" ]
 }
 
+@test "what srun -l writes is read back: records, and a trainer's log" {
+    srun -l -O -N2 -n12 ./steps 12 >labelled
+    grep -q '^ *11: {"type":"step"' labelled
+    tlmcat -f jsonl --no-merge labelled | sort >got
+    sed 's/^ *[0-9]*: //' labelled | sort | cmp - got
+    [ "$(wc -l <got)" -eq 720 ]
+    cat >train <<'EOF'
+#!/bin/sh
+echo "rank $SLURM_PROCID is ready"
+[ "$SLURM_PROCID" = 9 ] || exit 0
+for i in 1 2 3; do
+    echo " [2026-01-02 03:04:0$i] iteration        $i/      10 |" \
+        "elapsed time per iteration (ms): 25$i.0 |"
+done
+EOF
+    chmod +x train
+    srun -l -O -N2 -n12 ./train >log
+    cat log
+    TZ=UTC run -0 tlmcat -f jsonl log
+    [ "${#lines[@]}" -eq 3 ]
+    [ "${lines[2]}" = \
+        '{"type":"step","ts":1767323042.747,"step":3,"dur":0.253}' ]
+}
+
 @test "a slow rank stops a batch job, by the status of a pipeline" {
     cat >job.sh <<'EOF'
 #!/bin/bash
