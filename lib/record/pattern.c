@@ -238,7 +238,8 @@ static int check_needs(const struct pattern *pat, struct ep_error *err)
 static int compile(struct pattern *pat, const struct ep_pattern_spec *spec,
                    struct ep_error *err)
 {
-    struct ep_pattern_fault none, *fault = spec->fault ? spec->fault : &none;
+    struct ep_pattern_fault none = {.at = 0};
+    struct ep_pattern_fault *fault = spec->fault ? spec->fault : &none;
     int rc;
 
     *fault = (struct ep_pattern_fault){.in = EP_FAULT_PATTERN};

@@ -243,7 +243,7 @@ int ep_select_init(struct ep_select *s, const struct ep_select_texts *texts,
         rc = read_time("since", texts->since, texts->now, &s->since, err);
     if (rc == 0 && texts->until)
         rc = read_time("until", texts->until, texts->now, &s->until, err);
-    if (rc == 0 && !(s->since < s->until))
+    if (rc == 0 && texts->since && !(s->since < s->until))
         rc = bad(err, "since", texts->since, strlen(texts->since),
                  "not before --until");
     return rc;
