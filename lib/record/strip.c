@@ -370,19 +370,12 @@ static void take_prefixes(struct ep_strip *out)
         case ' ':
             more = take_label(&c, out);
             break;
-        case 'J': /* months */
-        case 'F':
-        case 'M':
-        case 'A':
-        case 'S':
-        case 'O':
-        case 'N':
-        case 'D':
-            more = take_syslog(&c, out);
-            break;
         default:
-            more =
-                is_digit(*c.p) && (take_label(&c, out) || take_time(&c, out));
+            if (*c.p >= 'A' && *c.p <= 'S') /* months */
+                more = take_syslog(&c, out);
+            else
+                more = is_digit(*c.p) &&
+                       (take_label(&c, out) || take_time(&c, out));
         }
     }
     out->text = (struct ep_span){c.p, (size_t)(c.end - c.p)};
@@ -395,12 +388,11 @@ static bool begin(const char *line, size_t len, struct ep_buf *scratch,
     const char *odd = find_odd(line, line + len);
     bool cr = false;
 
-    *out = (struct ep_strip){.text = {line, len},
-                             .ts = (double)NAN,
-                             .rank = -1,
-                             .local_rank = -1,
-                             .task = -1,
-                             .pid = -1};
+    /* one by one: a whole struct is cleared by a slow instruction first */
+    out->text = (struct ep_span){line, len};
+    out->ts = (double)NAN;
+    out->rank = out->local_rank = out->task = out->pid = -1;
+    out->stamp = out->host = (struct ep_span){NULL, 0};
     if (odd < line + len) {
         cr = memchr(odd, '\r', (size_t)(line + len - odd)) != NULL;
         out->text = without_escapes(out->text, scratch);

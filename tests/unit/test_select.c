@@ -133,7 +133,6 @@ static void check_from(void)
 static void check_globs(void)
 {
     static const char letters[] = {'a', 'b', '*', '?'};
-    const char none = '\0';
     unsigned seed = 20261130;
     int wrong = 0, hits = 0;
 
@@ -151,11 +150,11 @@ static void check_globs(void)
         m = seed >> 20 & 7;
         for (size_t i = 0; i < n + 1; i++) {
             seed = seed * 1103515245 + 12345;
-            glob[5 + i] = i < n ? letters[seed >> 16 & 3] : none;
+            glob[5 + i] = (char)(i < n ? letters[seed >> 16 & 3] : 0);
         }
         for (size_t i = 0; i < m + 1; i++) {
             seed = seed * 1103515245 + 12345;
-            text[i] = i < m ? letters[seed >> 16 & 1] : none;
+            text[i] = (char)(i < m ? letters[seed >> 16 & 1] : 0);
         }
         (void)snprintf(json, sizeof json, "%s", text);
         ep_record_begin(&r, EP_STEP);
