@@ -197,6 +197,8 @@ static bool is_given(const struct ep_opt *o)
         return *(const char *const *)o->target != NULL;
     case EP_OPT_CHOICE:
         return *(const int *)o->target >= 0;
+    case EP_OPT_LIST:
+        return ((const struct ep_opt_list *)o->target)->n > 0;
     }
     return false;
 }

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/cli.h"
+#include "base/clock.h"
 #include "record/filter.h"
 #include "record/import.h"
 #include "record/pattern.h"
@@ -21,10 +22,12 @@
 
 static struct {
     struct ep_filter_options io;
-    const char *types, *where, *since, *until;
-    const char *pattern, *patterns, *type_of;
+    struct ep_opt_list types, where;
+    const char *since, *until;
+    struct ep_opt_list pattern, patterns, type_of;
+    int raw; /* enum ep_pattern_bars less 1, or -1 */
     bool formats, stats;
-} opt = {.io = {.format = -1, .lateness = 5}};
+} opt = {.io = {.format = -1, .lateness = 5}, .raw = -1};
 
 static const struct ep_opt options[] = {
     EP_FILTER_OPTIONS(opt.io, "say on stderr what was printed",
@@ -37,20 +40,22 @@ static const struct ep_opt options[] = {
      "follow: how long a silent input holds up [5s]", 0, 86400},
     {0, "no-merge", EP_OPT_FLAG, &opt.io.no_merge, NULL,
      "one input after the other, not by time", 0, 0},
-    {0, "pattern", EP_OPT_STRING, &opt.pattern, "REGEX",
+    {0, "pattern", EP_OPT_LIST, &opt.pattern, "REGEX",
      "read any text by a pattern with named groups", 0, 0},
-    {0, "patterns", EP_OPT_STRING, &opt.patterns, "FILE",
+    {0, "patterns", EP_OPT_LIST, &opt.patterns, "FILE",
      "read any text by the patterns in FILE", 0, 0},
+    {0, "raw", EP_OPT_CHOICE, &opt.raw, "last|every",
+     "--pattern reads progress bars: which states", 0, 0},
     {0, "since", EP_OPT_STRING, &opt.since, "TIME", "only from TIME on", 0, 0},
     {0, "stats", EP_OPT_FLAG, &opt.stats, NULL,
      "count records instead of printing them", 0, 0},
-    {0, "type", EP_OPT_STRING, &opt.types, "TYPE[,TYPE...]",
+    {0, "type", EP_OPT_LIST, &opt.types, "TYPE[,TYPE...]",
      "only records of these types", 0, 0},
-    {0, "type-of", EP_OPT_STRING, &opt.type_of, "TYPE[,KEY=VALUE...]",
+    {0, "type-of", EP_OPT_LIST, &opt.type_of, "TYPE[,KEY=VALUE...]",
      "what --pattern makes [step]", 0, 0},
     {0, "until", EP_OPT_STRING, &opt.until, "TIME", "only before TIME", 0, 0},
-    {0, "where", EP_OPT_STRING, &opt.where, "KEY=VALUE[,...]",
-     "only records with these values", 0, 0},
+    {0, "where", EP_OPT_LIST, &opt.where, "KEY=VALUE[,...]",
+     "only records with these values (also != < >)", 0, 0},
     {0, "world", EP_OPT_INT, &opt.io.world, "N",
      "ranks of the job, to tell global ranks by", 1, 1048576},
 };
@@ -78,30 +83,63 @@ static int list_formats(void)
     return ep_cli_end(EP_EXIT_CLEAN);
 }
 
+/* --pattern, each with a --type-of, or all with one. */
+static int add_patterns(struct ep_patterns *p, struct ep_error *err)
+{
+    int rc = 0, types = opt.type_of.n;
+
+    if (types > 1 && types != opt.pattern.n)
+        return ep_error_set(err, EP_EUSAGE,
+                            "cannot use --type-of: %d given, and --pattern %d "
+                            "times",
+                            types, opt.pattern.n);
+    for (int i = 0; i < opt.pattern.n && rc == 0; i++)
+        rc = ep_patterns_add_text(p, opt.pattern.v[i],
+                                  types ? opt.type_of.v[types > 1 ? i : 0]
+                                        : NULL,
+                                  (enum ep_pattern_bars)(opt.raw + 1), err);
+    for (int i = 0; i < opt.patterns.n && rc == 0; i++)
+        rc = ep_patterns_load(p, opt.patterns.v[i], err);
+    return rc;
+}
+
 /* --pattern and --patterns: compiled, and used for all inputs. */
 static int use_patterns(struct ep_patterns *p, struct ep_error *err)
 {
-    int rc = 0;
+    int rc;
 
-    if (opt.type_of && !opt.pattern)
+    if ((opt.type_of.n || opt.raw >= 0) && !opt.pattern.n)
         return ep_error_set(err, EP_EUSAGE,
-                            "cannot use --type-of: no --pattern given");
-    if (!opt.pattern && !opt.patterns)
+                            "cannot use --%s: no --pattern given",
+                            opt.type_of.n ? "type-of" : "raw");
+    if (!opt.pattern.n && !opt.patterns.n)
         return 0;
-    if (opt.pattern)
-        rc = ep_patterns_add_text(p, opt.pattern, opt.type_of, err);
-    if (rc == 0 && opt.patterns)
-        rc = ep_patterns_load(p, opt.patterns, err);
+    rc = add_patterns(p, err);
     if (rc < 0)
         return rc;
     if (ep_patterns_count(p) == 0)
         return ep_error_set(err, EP_EFORMAT,
                             "cannot use --patterns %.100s: no pattern in it",
-                            opt.patterns);
+                            opt.patterns.v[0]);
     ep_import_pattern_use(p);
     if (!opt.io.from)
         opt.io.from = "pattern";
     return 0;
+}
+
+static int choose(struct ep_select *want, struct ep_error *err)
+{
+    const struct ep_select_texts texts = {
+        .types = opt.types.v,
+        .ntypes = opt.types.n,
+        .where = opt.where.v,
+        .nwhere = opt.where.n,
+        .since = opt.since,
+        .until = opt.until,
+        .now = ep_clock_now(&ep_clock_wall),
+    };
+
+    return ep_select_init(want, &texts, err);
 }
 
 /* "03:14:15.926", local time; nothing of a record without ts. */
@@ -198,9 +236,7 @@ int main(int argc, char **argv)
     if (opt.io.format < 0)
         opt.io.format = ep_cli_default_format(opt.io.output);
     patterns = ep_patterns_new();
-    if (use_patterns(patterns, &err) < 0 ||
-        ep_select_init(&run.want, opt.types, opt.where, opt.since, opt.until,
-                       &err) < 0 ||
+    if (use_patterns(patterns, &err) < 0 || choose(&run.want, &err) < 0 ||
         ep_filter_open(&run.io, &opt.io, (const char *const *)argv + first,
                        argc - first, &err) < 0) {
         ep_cli_error(&err);

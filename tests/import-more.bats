@@ -82,7 +82,7 @@ check() {
     [[ $stderr == *"group 'stap' is no key of evenpace-record(5)"* ]]
     printf 'pattern a step\nregex (?<step>x\n' >bad.pattern
     run -2 --separate-stderr tlmcat --patterns bad.pattern /dev/null
-    [[ $stderr == *"bad.pattern:1: cannot use pattern 'a': byte 9: "* ]]
+    [[ $stderr == *"bad.pattern:2:16: pattern 'a': missing closing"* ]]
 }
 
 @test "a pickle is refused with the way to convert it, which works" {

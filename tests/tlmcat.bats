@@ -90,7 +90,7 @@ unfollow() {
     run -1 tlmcat --exit-code --where rank=7 in
     local bad
     for bad in '--type stepp' '--where rank' '--where colour=red' \
-        '--where rank=3-5' '--since yesterday' '--from nothing'; do
+        '--where rank=3-5' '--since lately' '--from nothing'; do
         # shellcheck disable=SC2086 # two words
         run -2 --separate-stderr tlmcat $bad in
         [[ $stderr == "tlmcat: cannot use ${bad%% *} "* ]]

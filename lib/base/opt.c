@@ -103,6 +103,16 @@ static int store(const struct ep_opt *o, const char *arg, struct ep_error *err)
     case EP_OPT_DURATION:
         rc = ep_num_duration(arg, o->min, o->max, o->target, err);
         break;
+    case EP_OPT_LIST: {
+        struct ep_opt_list *list = o->target;
+
+        if (list->n == EP_OPT_LIST_MAX)
+            rc = ep_error_set(err, EP_EUSAGE, "given more than %d times",
+                              EP_OPT_LIST_MAX);
+        else
+            list->v[list->n++] = arg;
+        break;
+    }
     case EP_OPT_CHOICE: {
         int index = choice_index(o->arg, arg);
 

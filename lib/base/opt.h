@@ -29,6 +29,16 @@ enum ep_opt_kind {
     EP_OPT_DURATION, /* double: seconds, as ep_num_duration does    */
     EP_OPT_STRING,   /* const char *: borrowed from argv            */
     EP_OPT_CHOICE,   /* int: index into arg split at '|'            */
+    EP_OPT_LIST,     /* struct ep_opt_list: given any number of times;
+                        of all others the last one counts           */
+};
+
+enum { EP_OPT_LIST_MAX = 64 };
+
+/* What was given, in order; the texts are borrowed from argv. */
+struct ep_opt_list {
+    const char *v[EP_OPT_LIST_MAX];
+    int n;
 };
 
 struct ep_opt {

@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #define DAY_S 86400.0
@@ -138,8 +139,8 @@ static int take_who(struct ep_gauge_table *t, enum ep_gauge_role role,
     }
 }
 
-int ep_gauge_table_row(struct ep_gauge_table *t, double ts,
-                       struct ep_error *err)
+/* Who and when, of the cells. */
+static int take_cells(struct ep_gauge_table *t, double ts, struct ep_error *err)
 {
     struct ep_span day = {NULL, 0}, clock = {NULL, 0};
     int rc = 0;
@@ -158,8 +159,30 @@ int ep_gauge_table_row(struct ep_gauge_table *t, double ts,
     }
     if (rc == 0 && clock.ptr)
         rc = take_clock(t, day, clock, err);
-    if (rc < 0)
-        t->ncells = 0;
+    return rc;
+}
+
+int ep_gauge_table_row(struct ep_gauge_table *t, const struct ep_source *s,
+                       int (*split)(const char *p, size_t len,
+                                    struct ep_span *out, int max),
+                       struct ep_error *err)
+{
+    int n, rc;
+
+    t->ncells = 0;
+    if (!s->line.terminated)
+        return ep_error_set(err, EP_ETRUNC,
+                            "the last line was cut, it has no line end");
+    if (memchr(s->line.ptr, '\0', s->line.len))
+        return ep_error_set(err, EP_EFORMAT, "NUL in a row");
+    n = split(s->line.ptr, s->line.len, t->cells, EP_GAUGE_COLUMNS);
+    if (n != t->ncolumns)
+        return ep_error_set(err, EP_EFORMAT,
+                            "%d cells, where the header has %d", n,
+                            t->ncolumns);
+    rc = take_cells(t, s->mtime, err);
+    if (rc == 0)
+        t->ncells = n;
     return rc;
 }
 

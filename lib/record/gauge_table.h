@@ -10,6 +10,7 @@
 #define EP_RECORD_GAUGE_TABLE_H
 
 #include "record/gauge_units.h"
+#include "record/import.h"
 #include "record/record.h"
 #include "record/strip.h"
 
@@ -62,13 +63,17 @@ bool ep_gauge_column_name(struct ep_gauge_column *c, const char *prefix,
                           struct ep_span field);
 
 /*
- * A row begins whose cells were set: who and when. Without a time of its own it
- * is at ts (s); a time of day without a date is taken to be within the 24 hours
- * before ts (with a minute of grace).
- * Errors: EP_EFORMAT if time, index or pid are not what they should be. The row
- * gives no records then.
+ * A row begins: the line that s read last. split puts its cells into out, where
+ * max fit, and returns how many there are. Without a time of its own the row is
+ * at s->mtime; a time of day without a date is taken to be within the 24 hours
+ * before that (with a minute of grace).
+ * Errors: EP_ETRUNC (no line end), EP_EFORMAT: a NUL, not as many cells as there
+ * are columns, or time, index or pid not what they should be. The row gives no
+ * records then.
  */
-int ep_gauge_table_row(struct ep_gauge_table *t, double ts,
+int ep_gauge_table_row(struct ep_gauge_table *t, const struct ep_source *s,
+                       int (*split)(const char *p, size_t len,
+                                    struct ep_span *out, int max),
                        struct ep_error *err) EP_MUST_USE;
 
 /*

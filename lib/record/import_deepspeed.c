@@ -29,12 +29,10 @@
  */
 #include "config.h"
 
-#include "base/mem.h"
 #include "record/importers.h"
 #include "record/log_text.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define THROUGHPUT "RunningAvgSamplesPerSec="
@@ -247,8 +245,9 @@ static void take_batch(struct deepspeed *self, struct ep_cursor c)
         self->batch = n;
 }
 
-static void begin_line(struct deepspeed *self)
+static void begin_line(void *ctx)
 {
+    struct deepspeed *self = ctx;
     struct ep_span text = self->log.line.text;
     struct ep_cursor c = {text.ptr, text.ptr + text.len};
 
@@ -264,12 +263,13 @@ static bool follows(const char *p, const char *end, const char *text)
 }
 
 /* "time (ms) |", "PerSec=", " step=", "train_batch_size" */
-static bool is_candidate(const struct ep_line *line)
+static bool is_candidate(const void *ctx, const struct ep_line *line)
 {
     static const struct ep_log_pairs pairs = {
         {{'m', 's'}, {'c', '='}, {'p', '='}, {'h', '_'}}};
     const char *begin = line->ptr, *p = begin, *end = p + line->len;
 
+    (void)ctx;
     while ((p = ep_log_pair(p, end, &pairs)) != NULL) {
         if (*p == 'm' ? follows(p, end, "ms) |")
             : *p == 'h'
@@ -282,7 +282,7 @@ static bool is_candidate(const struct ep_line *line)
     return false;
 }
 
-static bool next_record(struct deepspeed *self, struct ep_record *r)
+static bool next_part(struct deepspeed *self, struct ep_record *r)
 {
     switch (self->doing) {
     case NOTHING:
@@ -299,44 +299,41 @@ static bool next_record(struct deepspeed *self, struct ep_record *r)
     return false;
 }
 
-static int next(void *ctx, struct ep_source *s, struct ep_record *r,
-                struct ep_error *err)
+static bool next_record(void *ctx, struct ep_record *r)
 {
     struct deepspeed *self = ctx;
 
-    for (;;) {
-        int rc;
-
-        while (self->doing != NOTHING)
-            if (next_record(self, r))
-                return 1;
-        rc = ep_source_line(s, err);
-        if (rc <= 0)
-            return rc;
-        ep_log_note(&self->log, &s->line);
-        if (is_candidate(&s->line)) {
-            ep_log_open(&self->log, &s->line);
-            begin_line(self);
-        }
-    }
+    while (self->doing != NOTHING)
+        if (next_part(self, r))
+            return true;
+    return false;
 }
+
+static void init(void *ctx)
+{
+    struct deepspeed *self = ctx;
+
+    self->step = self->told = -1;
+    self->counted = -2;
+}
+
+static const struct ep_log_importer how = {
+    .size = sizeof(struct deepspeed),
+    .init = init,
+    .wants = is_candidate,
+    .line = begin_line,
+    .next = next_record,
+};
 
 static void *begin(struct ep_source *s)
 {
-    struct deepspeed *self = ep_calloc(1, sizeof *self);
-
-    ep_log_init(&self->log, s);
-    self->step = self->told = -1;
-    self->counted = -2;
-    return self;
+    return ep_log_begin(&how, s);
 }
 
-static void end(void *ctx)
+static int next(void *self, struct ep_source *s, struct ep_record *r,
+                struct ep_error *err)
 {
-    struct deepspeed *self = ctx;
-
-    ep_log_free(&self->log);
-    free(self);
+    return ep_log_next(&how, self, s, r, err);
 }
 
 static int sniff(const char *head, size_t len, const char *name)
@@ -361,5 +358,5 @@ const struct ep_importer ep_import_deepspeed = {
     .sniff = sniff,
     .begin = begin,
     .next = next,
-    .end = end,
+    .end = ep_log_end,
 };

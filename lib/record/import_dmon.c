@@ -148,25 +148,10 @@ static int take_header(struct dmon *self, const struct ep_line *line,
 static int take_row(struct dmon *self, const struct ep_source *s,
                     struct ep_error *err)
 {
-    struct ep_gauge_table *t = &self->table;
-    int n;
-
-    t->ncells = 0;
-    if (!s->line.terminated)
-        return ep_error_set(err, EP_ETRUNC,
-                            "the last line was cut, it has no line end");
-    if (memchr(s->line.ptr, '\0', s->line.len))
-        return ep_error_set(err, EP_EFORMAT, "NUL in a row");
     if (!self->has_header)
         return ep_error_set(err, EP_EFORMAT,
                             "no line with the names of the columns before it");
-    n = words(s->line.ptr, s->line.len, t->cells, EP_GAUGE_COLUMNS);
-    if (n != t->ncolumns)
-        return ep_error_set(err, EP_EFORMAT,
-                            "%d values, where the header has %d", n,
-                            t->ncolumns);
-    t->ncells = n;
-    return ep_gauge_table_row(t, s->mtime, err);
+    return ep_gauge_table_row(&self->table, s, words, err);
 }
 
 static int next(void *ctx, struct ep_source *s, struct ep_record *r,

@@ -30,13 +30,11 @@
  */
 #include "config.h"
 
-#include "base/mem.h"
 #include "record/importers.h"
 #include "record/log_text.h"
 #include "record/megatron_timers.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* What the rest of the line holds. */
@@ -319,8 +317,9 @@ static bool begin_times(struct megatron *self)
     return true;
 }
 
-static void begin_line(struct megatron *self)
+static void begin_line(void *ctx)
 {
+    struct megatron *self = ctx;
     struct ep_span text = self->log.line.text;
     struct ep_cursor c = {text.ptr, text.ptr + text.len};
 
@@ -341,7 +340,7 @@ static bool go_on(struct megatron *self, bool more)
     return more;
 }
 
-static bool next_record(struct megatron *self, struct ep_record *r)
+static bool next_part(struct megatron *self, struct ep_record *r)
 {
     switch (self->doing) {
     case NOTHING:
@@ -363,13 +362,26 @@ static bool next_record(struct megatron *self, struct ep_record *r)
     return false;
 }
 
-/* "(ms)", "_ms=", "3453.08ms/8", "^^^^", "lm loss PPL" */
-static bool is_candidate(const struct ep_line *line)
+static bool next_record(void *ctx, struct ep_record *r)
+{
+    struct megatron *self = ctx;
+
+    while (self->doing != NOTHING)
+        if (next_part(self, r))
+            return true;
+    return false;
+}
+
+/* "(ms)", "_ms=", "3453.08ms/8", "^^^^", "lm loss PPL"; a list of timers */
+static bool is_candidate(const void *ctx, const struct ep_line *line)
 {
     static const struct ep_log_pairs pairs = {
         {{'m', 's'}, {'^', '^'}, {'P', 'P'}, {'m', 's'}}};
+    const struct megatron *self = ctx;
     const char *p = line->ptr, *end = p + line->len;
 
+    if (self->timers.left)
+        return true;
     while ((p = ep_log_pair(p, end, &pairs)) != NULL) {
         char third = '\0';
 
@@ -383,42 +395,22 @@ static bool is_candidate(const struct ep_line *line)
     return false;
 }
 
-static int next(void *ctx, struct ep_source *s, struct ep_record *r,
-                struct ep_error *err)
-{
-    struct megatron *self = ctx;
-
-    for (;;) {
-        int rc;
-
-        while (self->doing != NOTHING)
-            if (next_record(self, r))
-                return 1;
-        rc = ep_source_line(s, err);
-        if (rc <= 0)
-            return rc;
-        ep_log_note(&self->log, &s->line);
-        if (self->timers.left || is_candidate(&s->line)) {
-            ep_log_open(&self->log, &s->line);
-            begin_line(self);
-        }
-    }
-}
+static const struct ep_log_importer how = {
+    .size = sizeof(struct megatron),
+    .wants = is_candidate,
+    .line = begin_line,
+    .next = next_record,
+};
 
 static void *begin(struct ep_source *s)
 {
-    struct megatron *self = ep_calloc(1, sizeof *self);
-
-    ep_log_init(&self->log, s);
-    return self;
+    return ep_log_begin(&how, s);
 }
 
-static void end(void *ctx)
+static int next(void *self, struct ep_source *s, struct ep_record *r,
+                struct ep_error *err)
 {
-    struct megatron *self = ctx;
-
-    ep_log_free(&self->log);
-    free(self);
+    return ep_log_next(&how, self, s, r, err);
 }
 
 static int sniff(const char *head, size_t len, const char *name)
@@ -445,5 +437,5 @@ const struct ep_importer ep_import_megatron = {
     .sniff = sniff,
     .begin = begin,
     .next = next,
-    .end = end,
+    .end = ep_log_end,
 };

@@ -26,12 +26,9 @@
  */
 #include "config.h"
 
-#include "base/mem.h"
 #include "record/importers.h"
 #include "record/log_text.h"
 
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define WARNING "STRAGGLER DETECTION WARNING: Some GPUs "
@@ -42,8 +39,12 @@ struct nvrx {
     struct ep_log log;
     enum scores scores;    /* what the scores that follow are */
     struct ep_cursor rest; /* of a warning */
-    const char *name;      /* of the gauges in it */
+    const char *name;      /* of the gauges in it; NULL: none is left */
     double ts;
+    bool scored; /* the line is a score */
+    struct ep_span node;
+    int64_t rank;
+    double score;
 };
 
 static bool set_who(int64_t rank, struct ep_span node, struct ep_record *r)
@@ -60,28 +61,32 @@ static bool set_who(int64_t rank, struct ep_span node, struct ep_record *r)
 }
 
 /* "  Rank=7 Node=n1 Score=0.61" */
-static bool take_score(struct nvrx *self, struct ep_cursor c,
-                       struct ep_record *r)
+static bool take_score(struct nvrx *self, struct ep_cursor c)
 {
     const char *mark = ep_log_find(&c, "Rank=");
-    struct ep_span node;
-    int64_t rank;
-    double score;
 
     if (!mark || self->scores == UNKNOWN || !ep_cursor_find(&c, "Rank=") ||
-        !ep_cursor_uint(&c, &rank) || !ep_cursor_lit(&c, " Node="))
+        !ep_cursor_uint(&c, &self->rank) || !ep_cursor_lit(&c, " Node="))
         return false;
-    node = ep_cursor_word(&c);
-    if (!ep_cursor_lit(&c, " Score=") || !ep_log_number(&c, 0, &score))
+    self->node = ep_cursor_word(&c);
+    if (!ep_cursor_lit(&c, " Score=") || !ep_log_number(&c, 0, &self->score))
         return false;
     ep_cursor_blanks(&c);
     if (c.p < c.end)
         return false;
-    ep_log_gauge(&self->log, ep_log_time(&self->log, mark, NULL),
+    self->ts = ep_log_time(&self->log, mark, NULL);
+    self->scored = true;
+    return true;
+}
+
+static bool next_score(struct nvrx *self, struct ep_record *r)
+{
+    self->scored = false;
+    ep_log_gauge(&self->log, self->ts,
                  self->scores == RELATIVE ? "nvrx_gpu_relative_perf"
                                           : "nvrx_gpu_individual_perf",
-                 score, "1", r);
-    return set_who(rank, node, r);
+                 self->score, "1", r);
+    return set_who(self->rank, self->node, r);
 }
 
 static bool take_header(struct nvrx *self, struct ep_cursor c)
@@ -159,12 +164,13 @@ static bool next_straggler(struct nvrx *self, struct ep_record *r)
 }
 
 /* "GPU relative", "STRAGGLER", "Rank=" */
-static bool is_candidate(const struct ep_line *line)
+static bool is_candidate(const void *ctx, const struct ep_line *line)
 {
     static const struct ep_log_pairs pairs = {
         {{'P', 'U'}, {'G', 'G'}, {'k', '='}, {'k', '='}}};
     const char *p = line->ptr, *end = p + line->len;
 
+    (void)ctx;
     while ((p = ep_log_pair(p, end, &pairs)) != NULL) {
         if (*p != 'P' ||
             (end - p > 3 && p[2] == ' ' && (p[3] == 'r' || p[3] == 'i')))
@@ -174,48 +180,44 @@ static bool is_candidate(const struct ep_line *line)
     return false;
 }
 
-static int next(void *ctx, struct ep_source *s, struct ep_record *r,
-                struct ep_error *err)
+static void begin_line(void *ctx)
+{
+    struct nvrx *self = ctx;
+    struct ep_span text = self->log.line.text;
+    struct ep_cursor c = {text.ptr, text.ptr + text.len};
+
+    if (!take_score(self, c) && !take_header(self, c))
+        (void)begin_warning(self, c);
+}
+
+static bool next_record(void *ctx, struct ep_record *r)
 {
     struct nvrx *self = ctx;
 
-    for (;;) {
-        struct ep_cursor c;
-        int rc;
-
-        while (self->name)
-            if (next_straggler(self, r))
-                return 1;
-        rc = ep_source_line(s, err);
-        if (rc <= 0)
-            return rc;
-        ep_log_note(&self->log, &s->line);
-        if (!is_candidate(&s->line))
-            continue;
-        ep_log_open(&self->log, &s->line);
-        c.p = self->log.line.text.ptr;
-        c.end = c.p + self->log.line.text.len;
-        if (take_score(self, c, r))
-            return 1;
-        if (!take_header(self, c))
-            (void)begin_warning(self, c);
-    }
+    if (self->scored)
+        return next_score(self, r);
+    while (self->name)
+        if (next_straggler(self, r))
+            return true;
+    return false;
 }
+
+static const struct ep_log_importer how = {
+    .size = sizeof(struct nvrx),
+    .wants = is_candidate,
+    .line = begin_line,
+    .next = next_record,
+};
 
 static void *begin(struct ep_source *s)
 {
-    struct nvrx *self = ep_calloc(1, sizeof *self);
-
-    ep_log_init(&self->log, s);
-    return self;
+    return ep_log_begin(&how, s);
 }
 
-static void end(void *ctx)
+static int next(void *self, struct ep_source *s, struct ep_record *r,
+                struct ep_error *err)
 {
-    struct nvrx *self = ctx;
-
-    ep_log_free(&self->log);
-    free(self);
+    return ep_log_next(&how, self, s, r, err);
 }
 
 static int sniff(const char *head, size_t len, const char *name)
@@ -238,5 +240,5 @@ const struct ep_importer ep_import_nvrx = {
     .sniff = sniff,
     .begin = begin,
     .next = next,
-    .end = end,
+    .end = ep_log_end,
 };

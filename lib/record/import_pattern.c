@@ -75,6 +75,7 @@ static int next(void *ctx, struct ep_source *s, struct ep_record *r,
             rc = ep_source_line(s, err);
             if (rc <= 0)
                 return rc;
+            ep_log_clock_note(&self->cursor.clock, s->line.ptr, s->line.len);
         } while (!ep_pattern_begin(&self->cursor, self->patterns,
                                    (struct ep_span){s->line.ptr, s->line.len}));
         self->in_line = true;

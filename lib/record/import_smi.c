@@ -220,32 +220,20 @@ static int take_header(struct smi *self, const struct ep_line *line,
 
 /* ==== Rows ==== */
 
-static int take_row(struct smi *self, const struct ep_source *s,
-                    struct ep_error *err)
+/* The cells of a line into out, where max fit; returns how many there are. */
+static int cells(const char *p, size_t len, struct ep_span *out, int max)
 {
-    struct ep_gauge_table *t = &self->table;
-    const char *p = s->line.ptr;
+    const char *end = p + len;
     int n = 0;
 
-    t->ncells = 0;
-    if (!s->line.terminated)
-        return ep_error_set(err, EP_ETRUNC,
-                            "the last line was cut, it has no line end");
-    if (memchr(s->line.ptr, '\0', s->line.len))
-        return ep_error_set(err, EP_EFORMAT, "NUL in a row");
     while (p) {
-        struct ep_span cell = next_cell(&p, s->line.ptr + s->line.len);
+        struct ep_span cell = next_cell(&p, end);
 
-        if (n < EP_GAUGE_COLUMNS)
-            t->cells[n] = cell;
+        if (n < max)
+            out[n] = cell;
         n++;
     }
-    if (n != t->ncolumns)
-        return ep_error_set(err, EP_EFORMAT,
-                            "%d cells, where the header has %d", n,
-                            t->ncolumns);
-    t->ncells = n;
-    return ep_gauge_table_row(t, s->mtime, err);
+    return n;
 }
 
 static bool is_blank(const struct ep_line *line)
@@ -271,7 +259,7 @@ static int next(void *ctx, struct ep_source *s, struct ep_record *r,
         if (header(s->line.ptr, s->line.len) > 0) {
             rc = take_header(self, &s->line, err);
         } else if (self->has_header) {
-            rc = take_row(self, s, err);
+            rc = ep_gauge_table_row(&self->table, s, cells, err);
         } else {
             s->over = true;
             return ep_error_set(err, EP_EFORMAT,

@@ -5,130 +5,65 @@
 #include "record/log_text.h"
 
 #include "base/fp.h"
+#include "base/mem.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* A time is looked for so many bytes before a mark. */
-#define BEFORE 4096
+/* ==== Importers ==== */
 
-/* From the first dash of "2026-01-02 03:04:05" to the others. */
-#define TO_DASH 3
-#define TO_COLON 9
-#define TO_COLON_2 12
-#define YEAR 4
-
-void ep_log_init(struct ep_log *log, const struct ep_source *s)
+void *ep_log_begin(const struct ep_log_importer *how, const struct ep_source *s)
 {
-    *log = (struct ep_log){.last = (double)NAN};
+    void *self = ep_calloc(1, how->size);
+    struct ep_log *log = self;
+
     ep_buf_init(&log->scratch);
-    log->mtime = s->mtime >= 0 ? s->mtime : 0;
+    ep_log_clock_init(&log->clock, s->mtime);
+    if (how->init)
+        how->init(self);
+    return self;
 }
 
-void ep_log_free(struct ep_log *log)
+void ep_log_end(void *self)
 {
-    ep_buf_free(&log->scratch);
+    struct ep_log *log = self;
+
+    if (log)
+        ep_buf_free(&log->scratch);
+    free(self);
+}
+
+int ep_log_next(const struct ep_log_importer *how, void *self,
+                struct ep_source *s, struct ep_record *r, struct ep_error *err)
+{
+    struct ep_log *log = self;
+
+    while (!how->next(self, r)) {
+        do {
+            int rc = ep_source_line(s, err);
+
+            if (rc <= 0)
+                return rc;
+            ep_log_clock_note(&log->clock, s->line.ptr, s->line.len);
+        } while (!how->wants(self, &s->line));
+        ep_log_open(log, &s->line);
+        how->line(self);
+    }
+    return 1;
 }
 
 /* ==== Times ==== */
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-#if defined(__SSE2__)
-/* Bit i: p[i] is c, of the first n <= EP_LOG_HEAD bytes. */
-static uint64_t mask(const char *p, size_t n, char c)
-{
-    const __m128i wanted = _mm_set1_epi8(c);
-    uint64_t m = 0;
-
-    for (size_t i = 0; i < n; i += 16) {
-        __m128i w = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
-
-        m |= (uint64_t)(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(w, wanted))
-             << i;
-    }
-    return n < EP_LOG_HEAD ? m & ((UINT64_C(1) << n) - 1) : m;
-}
-
-/* Where the first dash of a time may be in p[n]; NULL: nowhere. */
-static const char *head_dash(const char *p, size_t n)
-{
-    uint64_t colons = mask(p, n, ':'), dashes;
-
-    colons &= colons >> (TO_COLON_2 - TO_COLON);
-    if (!colons)
-        return NULL;
-    dashes = mask(p, n, '-') | mask(p, n, '/');
-    dashes &= dashes >> TO_DASH & colons >> TO_COLON;
-    return dashes ? p + __builtin_ctzll(dashes) : NULL;
-}
-#else
-static const char *head_dash(const char *p, size_t n)
-{
-    for (size_t i = 0; i + TO_COLON_2 < n; i++)
-        if ((p[i] == '-' || p[i] == '/') && p[i + TO_DASH] == p[i] &&
-            p[i + TO_COLON] == ':' && p[i + TO_COLON_2] == ':')
-            return p + i;
-    return NULL;
-}
-#endif
-
-void ep_log_note(struct ep_log *log, const struct ep_line *line)
-{
-    size_t head = line->len < EP_LOG_HEAD ? line->len : EP_LOG_HEAD, n;
-    const char *dash = head_dash(line->ptr, head);
-
-    if (!dash || dash - line->ptr < YEAR || !is_digit(dash[-1]) ||
-        !is_digit(dash[-YEAR]))
-        return;
-    n = (size_t)(line->ptr + line->len - (dash - YEAR));
-    log->stamp_len = n < sizeof log->stamp ? n : sizeof log->stamp;
-    memcpy(log->stamp, dash - YEAR, log->stamp_len);
-}
-
-/* The last time in [p, end), or NaN. */
-static double last_time(struct ep_log *log, const char *p, const char *end)
-{
-    double found = (double)NAN;
-    const char *from = end - p > BEFORE ? end - BEFORE : p;
-    const char *at = from;
-
-    while (at < end) {
-        const char *colon = memchr(at, ':', (size_t)(end - at));
-        const char *begin;
-        double ts;
-
-        if (!colon)
-            break;
-        at = colon + 1;
-        if (colon - from < YEAR + TO_COLON || end - colon < 6 ||
-            colon[TO_COLON_2 - TO_COLON] != ':')
-            continue;
-        begin = colon - TO_COLON - YEAR;
-        if (ep_strip_time(&log->zone, begin, (size_t)(end - begin), &ts) > 0)
-            found = ts;
-    }
-    return found;
-}
-
 double ep_log_time(struct ep_log *log, const char *mark, bool *own)
 {
-    double ts = last_time(log, log->line.text.ptr, mark), noted;
+    double ts = ep_log_clock_in(&log->clock, log->line.text.ptr, mark);
 
     if (isnan(ts))
-        ts = log->line.ts;
+        ts = ep_strip_when(&log->clock.zone, &log->line);
     if (own)
         *own = !isnan(ts);
-    if (!isnan(ts))
-        log->last = ts;
-    else if (log->stamp_len &&
-             ep_strip_time(&log->zone, log->stamp, log->stamp_len, &noted) > 0)
-        log->last = noted;
-    log->stamp_len = 0;
-    return isnan(log->last) ? log->mtime : log->last;
+    return ep_log_clock_at(&log->clock, ts);
 }
 
 double ep_log_begun(const struct ep_log *log, double ts, double dur)
@@ -246,6 +181,11 @@ bool ep_log_next_cell(struct ep_cursor *c, struct ep_log_cell *cell)
     cell->value = trim(mid < end ? mid + 1 : end, end);
     c->p = bar ? bar + 1 : c->end;
     return true;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
 }
 
 static char lower(char c)

@@ -7,21 +7,16 @@
  * for pairs of bytes, another at the head of the line for a time, which is
  * kept as text until somebody asks.
  *
- * When was a line written? The first of these that there is:
- *
- *   1. the last date and time in its text, before what is read from it
- *   2. the time that a container runtime put in front of it
- *   3. the first date and time in the first 64 bytes of the nearest line
- *      before that has one there, or 1 or 2 of a line that was read
- *   4. the time at which the file was written last
- *
- * A time without a zone is local time, by TZ of this process.
+ * When a line was written is what log_clock.h says, its own time being the last
+ * one in its text before what is read from it, or that which a launcher put in
+ * front of it.
  */
 #ifndef EP_RECORD_LOG_TEXT_H
 #define EP_RECORD_LOG_TEXT_H
 
 #include "base/lines.h"
 #include "record/import.h"
+#include "record/log_clock.h"
 #include "record/nccl_text.h"
 #include "record/strip.h"
 
@@ -29,27 +24,39 @@
 #include <emmintrin.h>
 #endif
 
-/* Bytes at the head of a line in which a time is looked for. */
-#define EP_LOG_HEAD 64
-
 #define EP_LOG_NAME_MAX 128
 
 struct ep_log {
+    struct ep_log_clock clock;
     struct ep_strip line;  /* the line that was opened last */
     bool whole;            /* it has a line end */
     struct ep_buf scratch; /* its text may be in here */
-    struct ep_strip_zone zone;
-    char stamp[40]; /* a time that was seen but not read yet */
-    size_t stamp_len;
-    double last;  /* s: the time that was read last; NaN: none */
-    double mtime; /* s: of the file */
-    double said;  /* s: ts of the record before */
+    double said;           /* s: ts of the record before */
     char name[EP_LOG_NAME_MAX];
 };
 
-/* s is read for its mtime only. */
-void ep_log_init(struct ep_log *log, const struct ep_source *s);
-void ep_log_free(struct ep_log *log);
+/* ---- importers --------------------------------------------------------- */
+
+/*
+ * What an importer of logs has to know, whose own struct begins with a struct
+ * ep_log; self is that struct.
+ */
+struct ep_log_importer {
+    size_t size;              /* of its struct */
+    void (*init)(void *self); /* what is not zero at first; NULL: nothing */
+    /* Is the line worth a look? Most are not: this must cost little. */
+    bool (*wants)(const void *self, const struct ep_line *line);
+    void (*line)(void *self); /* look at the line that was opened */
+    /* The next record of it; false if there is none left. */
+    bool (*next)(void *self, struct ep_record *r);
+};
+
+/* begin(), end() and next() of such an importer, as import.h has them. */
+void *ep_log_begin(const struct ep_log_importer *how,
+                   const struct ep_source *s);
+void ep_log_end(void *self);
+int ep_log_next(const struct ep_log_importer *how, void *self,
+                struct ep_source *s, struct ep_record *r, struct ep_error *err);
 
 /* ---- lines ------------------------------------------------------------ */
 
@@ -99,12 +106,6 @@ static inline const char *ep_log_pair(const char *p, const char *end,
 #endif
     return NULL;
 }
-
-/*
- * Keep the time in the head of a line, if there is one. Call it with every
- * line, in order. Loads up to 16 bytes behind the line.
- */
-void ep_log_note(struct ep_log *log, const struct ep_line *line);
 
 /*
  * Strip a line into log->line. Of a last line without a line end the last word

@@ -50,7 +50,7 @@ struct pattern {
     enum ep_type type;
     struct ep_literal literal;
     int section; /* -1: any */
-    bool raw;
+    enum ep_pattern_bars bars;
     pcre2_code *code;
     struct group *groups;
     size_t ngroups;
@@ -137,7 +137,7 @@ static int find_type(const char *name, enum ep_type *type, struct ep_error *err)
 }
 
 static int compile_regex(struct pattern *pat, const char *regex,
-                         struct ep_error *err)
+                         struct ep_pattern_fault *fault, struct ep_error *err)
 {
     PCRE2_UCHAR why[160];
     PCRE2_SIZE where;
@@ -150,6 +150,10 @@ static int compile_regex(struct pattern *pat, const char *regex,
     if (!pat->code) {
         if (pcre2_get_error_message(code, why, sizeof why) < 0)
             why[0] = '\0';
+        if (fault) {
+            fault->at = where;
+            return ep_error_set(err, EP_EFORMAT, "%s", (const char *)why);
+        }
         return ep_error_set(err, EP_EFORMAT, "byte %zu: %s", where,
                             (const char *)why);
     }
@@ -234,16 +238,30 @@ static int check_needs(const struct pattern *pat, struct ep_error *err)
 static int compile(struct pattern *pat, const struct ep_pattern_spec *spec,
                    struct ep_error *err)
 {
-    int rc = find_type(spec->type, &pat->type, err);
+    struct ep_pattern_fault none = {.at = 0};
+    struct ep_pattern_fault *fault = spec->fault ? spec->fault : &none;
+    int rc;
 
-    if (rc == 0)
-        rc = compile_regex(pat, spec->regex, err);
+    *fault = (struct ep_pattern_fault){.in = EP_FAULT_PATTERN};
+    rc = find_type(spec->type, &pat->type, err);
+    if (rc < 0)
+        return rc;
+    fault->in = EP_FAULT_REGEX;
+    rc = compile_regex(pat, spec->regex, spec->fault, err);
     if (rc == 0)
         rc = take_groups(pat, err);
+    if (rc < 0)
+        return rc;
+    fault->in = EP_FAULT_SET;
     pat->constants = ep_calloc(spec->nset + 1, sizeof *pat->constants);
-    for (size_t i = 0; i < spec->nset && rc == 0; i++)
+    for (size_t i = 0; i < spec->nset; i++) {
+        fault->at = i;
         rc = take_constant(pat, &spec->set[i], err);
-    return rc < 0 ? rc : check_needs(pat, err);
+        if (rc < 0)
+            return rc;
+    }
+    *fault = (struct ep_pattern_fault){.in = EP_FAULT_PATTERN};
+    return check_needs(pat, err);
 }
 
 /* The number of a heading. */
@@ -282,7 +300,7 @@ static int make_room(struct ep_patterns *p, const struct pattern *pat,
 int ep_patterns_add(struct ep_patterns *p, const struct ep_pattern_spec *spec,
                     struct ep_error *err)
 {
-    struct pattern pat = {.section = -1, .raw = spec->raw};
+    struct pattern pat = {.section = -1, .bars = spec->bars};
     char shown[64];
     int rc;
 
@@ -296,7 +314,8 @@ int ep_patterns_add(struct ep_patterns *p, const struct ep_pattern_spec *spec,
         rc = make_room(p, &pat, err);
     if (rc < 0) {
         free_pattern(&pat);
-        (void)ep_error_prefix(err, "cannot use pattern '%s'", shown);
+        (void)ep_error_prefix(err, "%spattern '%s'",
+                              spec->fault ? "" : "cannot use ", shown);
         return rc;
     }
     if (spec->after)
@@ -315,7 +334,7 @@ bool ep_pattern_begin(struct ep_pattern_cursor *c, const struct ep_patterns *p,
                       struct ep_span line)
 {
     c->line = line;
-    c->stripped = false;
+    c->stripped = c->barred = c->begun = false;
     c->at = 0;
     if (c->section < 0 && !ep_literals_any(&p->any, line.ptr, line.len))
         return false;
@@ -326,32 +345,49 @@ bool ep_pattern_begin(struct ep_pattern_cursor *c, const struct ep_patterns *p,
     return p->n > 0;
 }
 
-/* What a progress bar showed last. */
-static struct ep_span last_shown(struct ep_span line)
+/* What of the line is matched next; false if the pattern had all of it. */
+static bool next_text(struct ep_pattern_cursor *c, const struct pattern *pat,
+                      struct ep_span *text)
 {
-    const char *cr;
+    struct ep_span bar;
+    bool any = false;
 
-    while (line.len && line.ptr[line.len - 1] == '\r')
-        line.len--;
-    cr = memrchr(line.ptr, '\r', line.len);
-    if (!cr)
-        return line;
-    return (struct ep_span){cr + 1, line.len - (size_t)(cr + 1 - line.ptr)};
+    if (c->begun)
+        return pat->bars == EP_BARS_EVERY && ep_strip_next_bar(&c->rest, text);
+    c->begun = true;
+    if (pat->bars == EP_BARS_NONE) {
+        if (!c->stripped)
+            ep_strip(c->line.ptr, c->line.len, &c->scratch, &c->strip);
+        c->stripped = true;
+        *text = c->strip.text;
+        return true;
+    }
+    if (!c->barred)
+        ep_strip_bars(c->line.ptr, c->line.len, &c->bars_scratch, &c->bars);
+    c->barred = true;
+    c->rest = c->bars.text;
+    if (pat->bars == EP_BARS_EVERY)
+        return ep_strip_next_bar(&c->rest, text);
+    while (ep_strip_next_bar(&c->rest, &bar)) {
+        *text = bar;
+        any = true;
+    }
+    return any;
 }
 
-/* The line's own time: a date that it begins with; else the prefix's, ... */
-static double time_of(struct ep_pattern_cursor *c)
+/* The time of a text: a date that it begins with; else the prefix's, ... */
+static double time_of(struct ep_pattern_cursor *c, const struct ep_strip *strip,
+                      struct ep_span s)
 {
-    struct ep_span s = c->strip.text;
     double ts;
 
     if (s.len && (*s.ptr == '[' || *s.ptr == '(')) {
         s.ptr++;
         s.len--;
     }
-    if (ep_strip_time(&c->zone, s.ptr, s.len, &ts))
-        return ts;
-    return isnan(c->strip.ts) ? c->mtime : c->strip.ts;
+    if (!ep_strip_stamp(&c->clock.zone, s.ptr, s.len, &ts))
+        ts = ep_strip_when(&c->clock.zone, strip);
+    return ep_log_clock_at(&c->clock, ts);
 }
 
 /* What the launcher said of the process, where no group did. */
@@ -365,12 +401,37 @@ static void set_identity(const struct ep_strip *s, struct ep_record *r)
         ep_record_set_span(r, EP_K_HOST, s->host);
 }
 
-/* The record of a match; text is what was matched. */
-static int make_record(struct ep_pattern_cursor *c, const struct ep_patterns *p,
-                       const struct pattern *pat, const char *text,
-                       struct ep_record *r, struct ep_error *err)
+/* What the groups of a match have; text is what was matched. */
+static int set_groups(struct ep_pattern_cursor *c, const struct ep_patterns *p,
+                      const struct pattern *pat, const char *text,
+                      struct ep_record *r, struct ep_error *err)
 {
     const PCRE2_SIZE *at = pcre2_get_ovector_pointer(p->data);
+
+    for (size_t i = 0; i < pat->ngroups; i++) {
+        const struct group *g = &pat->groups[i];
+        size_t place = (size_t)2 * g->number;
+        PCRE2_SIZE from = at[place], to = at[place + 1];
+        int rc;
+
+        if (from == PCRE2_UNSET || to < from)
+            continue; /* it took no part; \K in a lookahead */
+        rc = ep_pattern_value(r, g->key,
+                              (struct ep_span){text + from, to - from}, g->unit,
+                              &c->clock.zone, err);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* The record of a match. */
+static int make_record(struct ep_pattern_cursor *c, const struct ep_patterns *p,
+                       const struct pattern *pat, struct ep_span text,
+                       struct ep_record *r, struct ep_error *err)
+{
+    const struct ep_strip *strip =
+        pat->bars == EP_BARS_NONE ? &c->strip : &c->bars;
     const enum ep_key *need = ep_type_table[pat->type].need;
     int rc;
 
@@ -383,22 +444,14 @@ static int make_record(struct ep_pattern_cursor *c, const struct ep_patterns *p,
         else
             ep_record_set_num(r, k->key, k->num);
     }
-    for (size_t i = 0; i < pat->ngroups; i++) {
-        const struct group *g = &pat->groups[i];
-        size_t place = (size_t)2 * g->number;
-        PCRE2_SIZE from = at[place], to = at[place + 1];
-
-        if (from == PCRE2_UNSET || to < from)
-            continue; /* it took no part; \K in a lookahead */
-        rc = ep_pattern_value(r, g->key,
-                              (struct ep_span){text + from, to - from}, g->unit,
-                              &c->zone, err);
-        if (rc < 0)
-            return rc;
-    }
-    if (!ep_record_has(r, EP_K_TS))
-        ep_record_set_num(r, EP_K_TS, time_of(c));
-    set_identity(&c->strip, r);
+    rc = set_groups(c, p, pat, text.ptr, r, err);
+    if (rc < 0)
+        return rc;
+    if (ep_record_has(r, EP_K_TS))
+        (void)ep_log_clock_at(&c->clock, ep_record_num(r, EP_K_TS));
+    else
+        ep_record_set_num(r, EP_K_TS, time_of(c, strip, text));
+    set_identity(strip, r);
     for (int i = 0; i < 8 && need[i] != EP_K_TYPE; i++)
         if (!ep_record_has(r, need[i]))
             return ep_error_set(err, EP_EFORMAT, "no %s",
@@ -408,22 +461,16 @@ static int make_record(struct ep_pattern_cursor *c, const struct ep_patterns *p,
 
 /* 1: r is its record, 0: it does not match, or an error. */
 static int try_pattern(struct ep_pattern_cursor *c, const struct ep_patterns *p,
-                       const struct pattern *pat, struct ep_record *r,
-                       struct ep_error *err)
+                       const struct pattern *pat, struct ep_span text,
+                       struct ep_record *r, struct ep_error *err)
 {
-    struct ep_span text;
-    int rc;
+    int rc = pcre2_match(pat->code, (PCRE2_SPTR)text.ptr, text.len, 0, 0,
+                         p->data, p->context);
 
-    if (!c->stripped) {
-        ep_strip(c->line.ptr, c->line.len, &c->scratch, &c->strip);
-        c->stripped = true;
-    }
-    text = pat->raw ? last_shown(c->line) : c->strip.text;
-    rc = pcre2_match(pat->code, (PCRE2_SPTR)text.ptr, text.len, 0, 0, p->data,
-                     p->context);
     if (rc == PCRE2_ERROR_NOMATCH)
         return 0;
-    if (rc < 0)
+    if (rc < 0) {
+        c->rest.len = 0; /* once a line is enough */
         return ep_error_set(err, EP_ELIMIT, "pattern '%s': %s", pat->name,
                             rc == PCRE2_ERROR_MATCHLIMIT ||
                                     rc == PCRE2_ERROR_DEPTHLIMIT ||
@@ -431,7 +478,8 @@ static int try_pattern(struct ep_pattern_cursor *c, const struct ep_patterns *p,
                                     rc == PCRE2_ERROR_JIT_STACKLIMIT
                                 ? "takes too long with this line"
                                 : "cannot be matched");
-    rc = make_record(c, p, pat, text.ptr, r, err);
+    }
+    rc = make_record(c, p, pat, text, r, err);
     if (rc < 0) {
         (void)ep_error_prefix(err, "pattern '%s'", pat->name);
         return rc;
@@ -439,20 +487,30 @@ static int try_pattern(struct ep_pattern_cursor *c, const struct ep_patterns *p,
     return 1;
 }
 
+/* Can the pattern match the line at all? */
+static bool is_possible(const struct ep_pattern_cursor *c,
+                        const struct pattern *pat)
+{
+    return (pat->section < 0 || pat->section == c->section) &&
+           (c->odd || ep_literal_in(&pat->literal, c->line.ptr, c->line.len));
+}
+
 int ep_pattern_next(struct ep_pattern_cursor *c, const struct ep_patterns *p,
                     struct ep_record *r, struct ep_error *err)
 {
     while (c->at < p->n) {
-        const struct pattern *pat = &p->v[c->at++];
+        const struct pattern *pat = &p->v[c->at];
+        struct ep_span text;
         int rc;
 
-        if (pat->section >= 0 && pat->section != c->section)
-            continue;
-        if (!c->odd && !ep_literal_in(&pat->literal, c->line.ptr, c->line.len))
-            continue;
-        rc = try_pattern(c, p, pat, r, err);
-        if (rc)
-            return rc;
+        if ((c->begun || is_possible(c, pat)) && next_text(c, pat, &text)) {
+            rc = try_pattern(c, p, pat, text, r, err);
+            if (rc)
+                return rc;
+        } else {
+            c->at++;
+            c->begun = false;
+        }
     }
     return 0;
 }
@@ -485,6 +543,8 @@ int ep_patterns_add(struct ep_patterns *p, const struct ep_pattern_spec *spec,
     char shown[64];
 
     (void)p;
+    if (spec->fault)
+        *spec->fault = (struct ep_pattern_fault){.in = EP_FAULT_PATTERN};
     return ep_error_set(
         err, EP_EMISSING, "cannot use pattern '%s': built without PCRE2",
         ep_escape(shown, sizeof shown, spec->name, strlen(spec->name)));
@@ -514,12 +574,14 @@ int ep_pattern_next(struct ep_pattern_cursor *c, const struct ep_patterns *p,
 
 void ep_pattern_cursor_init(struct ep_pattern_cursor *c, double mtime)
 {
-    *c = (struct ep_pattern_cursor){.mtime = mtime >= 0 ? mtime : 0,
-                                    .section = -1};
+    *c = (struct ep_pattern_cursor){.section = -1};
+    ep_log_clock_init(&c->clock, mtime);
     ep_buf_init(&c->scratch);
+    ep_buf_init(&c->bars_scratch);
 }
 
 void ep_pattern_cursor_free(struct ep_pattern_cursor *c)
 {
     ep_buf_free(&c->scratch);
+    ep_buf_free(&c->bars_scratch);
 }

@@ -13,8 +13,12 @@
  * A line is matched without the prefixes that launchers add (strip.h), and what
  * they say is used: rank, host and pid where no group has them. ts is, of these
  * the first that there is: a group ts (seconds since the epoch, or a date as
- * ep_strip_time() reads it); a date at the beginning of the line, in brackets
- * or not; the prefix's time; the time of the file.
+ * ep_strip_stamp() reads it); such a date at the beginning of the line, in
+ * brackets or not; the prefix's time; a time in the first 64 bytes of the line
+ * or of the nearest before it that has one; the time of the file (log_clock.h).
+ *
+ * Of a line that was drawn over, by carriage returns, what is seen last and is
+ * no progress bar is matched (ep_strip()); a pattern may ask for the bars.
  *
  * Bytes are matched, not characters. A match that backtracks without end is
  * given up (PCRE2's match, depth and heap limits) and an error of that line.
@@ -29,6 +33,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "record/log_clock.h"
 #include "record/record.h"
 #include "record/strip.h"
 
@@ -51,6 +56,19 @@ struct ep_pattern_set {
     const char *key, *value;
 };
 
+/* What of a line with carriage returns is matched. */
+enum ep_pattern_bars {
+    EP_BARS_NONE,  /* what is seen last that is no progress bar */
+    EP_BARS_LAST,  /* the last state, a bar or not */
+    EP_BARS_EVERY, /* each state, on its own */
+};
+
+/* Where a pattern is wrong. */
+struct ep_pattern_fault {
+    enum { EP_FAULT_PATTERN, EP_FAULT_REGEX, EP_FAULT_SET } in;
+    size_t at; /* byte of the regex, or which of the set; else 0 */
+};
+
 struct ep_pattern_spec {
     const char *name;                 /* for messages */
     const char *type;                 /* of the records: "step" */
@@ -60,7 +78,10 @@ struct ep_pattern_spec {
     /* Text of a heading, or NULL: only lines after one with it are matched, up
        to the next line that is the heading of another pattern. */
     const char *after;
-    bool raw; /* match the line as it is: progress bars are its text */
+    enum ep_pattern_bars bars;
+    /* NULL; or what becomes the place of an error, for a caller who says where
+       that is: the message then begins with "pattern 'NAME': ". */
+    struct ep_pattern_fault *fault;
 };
 
 /*
@@ -78,7 +99,10 @@ int ep_patterns_add(struct ep_patterns *p, const struct ep_pattern_spec *spec,
  * "gauge,name=loss,unit=1"; NULL means "step".
  */
 int ep_patterns_add_text(struct ep_patterns *p, const char *regex,
-                         const char *type_of, struct ep_error *err) EP_MUST_USE;
+                         const char *type_of, enum ep_pattern_bars bars,
+                         struct ep_error *err) EP_MUST_USE;
+
+#define EP_PATTERNS_FILE_MAX ((size_t)1 << 20) /* bytes of a file */
 
 /*
  * Add the patterns of a file. A line of it is a keyword, a blank, and the rest;
@@ -88,13 +112,15 @@ int ep_patterns_add_text(struct ep_patterns *p, const char *regex,
  *     regex REGEX
  *     set KEY VALUE           any number of them
  *     after TEXT
- *     raw
+ *     raw                     EP_BARS_LAST
+ *     raw every               EP_BARS_EVERY
  *     sample LINE             any number of them
  *
  * Each sample must give a record, or the pattern is refused: a file of patterns
- * is its own test.
- * Errors: as ep_input_open() and ep_input_read(), or "cannot use PATH:LINE:
- * reason". What was added before stays.
+ * is its own test. "\r" in a sample, after raw, is a carriage return.
+ * Errors: as ep_input_open() and ep_input_read(); EP_ELIMIT if it is larger than
+ * EP_PATTERNS_FILE_MAX; or "cannot use PATH:LINE:COLUMN: reason". What was added
+ * before stays.
  */
 int ep_patterns_load(struct ep_patterns *p, const char *path,
                      struct ep_error *err) EP_MUST_USE;
@@ -103,14 +129,17 @@ int ep_patterns_load(struct ep_patterns *p, const char *path,
 
 /* Where one input is; its line and what of it was found out. */
 struct ep_pattern_cursor {
-    double mtime; /* of the input, for lines without a time */
-    size_t at;    /* the pattern that is tried next */
-    int section;  /* heading seen last, or -1 */
+    /* of the lines; whose ep_log_clock_note() the caller may call with each */
+    struct ep_log_clock clock;
+    size_t at;   /* the pattern that is tried next */
+    bool begun;  /* ... and was, with some text of the line */
+    int section; /* heading seen last, or -1 */
     struct ep_span line;
-    bool odd, stripped; /* line has an escape sequence; strip is of it */
-    struct ep_strip strip;
-    struct ep_buf scratch;
-    struct ep_strip_zone zone;
+    bool odd, stripped, barred;  /* line has an escape sequence; strip and bars
+                                   are of it */
+    struct ep_strip strip, bars; /* without and with progress bars */
+    struct ep_span rest;         /* of bars, for a pattern that wants every */
+    struct ep_buf scratch, bars_scratch;
 };
 
 void ep_pattern_cursor_init(struct ep_pattern_cursor *c, double mtime);

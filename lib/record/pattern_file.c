@@ -7,8 +7,8 @@
  */
 #include "config.h"
 
+#include "base/buf.h"
 #include "base/input.h"
-#include "base/lines.h"
 #include "base/mem.h"
 #include "record/pattern.h"
 
@@ -16,9 +16,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINE_MAX_BYTES 65536 /* of a regular expression or sample */
+#define LINE_MAX_BYTES 65536 /* of a line */
 #define SETS_MAX 16
 #define SAMPLES_MAX 64
+#define SAMPLES_TIME 1.8e9 /* s: for dates without a year */
+
+/* Of a file; line 0: none. Both count from 1. */
+struct place {
+    uint64_t line;
+    size_t column;
+};
 
 /* The pattern that is being read. Texts are owned, NULL where not given. */
 struct draft {
@@ -26,10 +33,9 @@ struct draft {
     struct ep_pattern_set set[SETS_MAX]; /* owned too */
     size_t nset;
     char *sample[SAMPLES_MAX];
-    uint64_t sample_line[SAMPLES_MAX];
     size_t nsamples;
-    bool raw;
-    uint64_t line; /* where it begins */
+    enum ep_pattern_bars bars;
+    struct place at, regex_at, set_at[SETS_MAX], sample_at[SAMPLES_MAX];
 };
 
 static void clear(struct draft *d)
@@ -55,26 +61,60 @@ static struct ep_pattern_spec spec_of(const struct draft *d)
                                     .set = d->set,
                                     .nset = d->nset,
                                     .after = d->after,
-                                    .raw = d->raw};
+                                    .bars = d->bars};
 }
 
-/* Does each sample give a record? *line becomes where the wrong one is. */
-static int try_samples(const struct draft *d, uint64_t *line,
-                       struct ep_error *err)
+/* "\\r" to a carriage return, in place. */
+static void with_returns(char *s)
+{
+    char *to = s;
+
+    for (; *s; s++) {
+        bool cr = s[0] == '\\' && s[1] == 'r';
+
+        *to++ = (char)(cr ? '\r' : *s);
+        s += cr;
+    }
+    *to = '\0';
+}
+
+/* Where in the file that is. */
+static struct place place_of(const struct draft *d,
+                             const struct ep_pattern_fault *fault)
+{
+    struct place place = d->at;
+
+    if (fault->in == EP_FAULT_REGEX) {
+        place = d->regex_at;
+        place.column += fault->at;
+    } else if (fault->in == EP_FAULT_SET) {
+        place = d->set_at[fault->at];
+    }
+    return place;
+}
+
+/* Does it compile, and does each sample give a record? *place becomes where
+ * not. */
+static int try_alone(const struct draft *d, struct place *place,
+                     struct ep_error *err)
 {
     struct ep_patterns *alone = ep_patterns_new();
     struct ep_pattern_spec spec = spec_of(d);
+    struct ep_pattern_fault fault;
     struct ep_pattern_cursor c;
     struct ep_record r;
     int rc;
 
     spec.after = NULL;
-    ep_pattern_cursor_init(&c, 0);
+    spec.fault = &fault;
+    ep_pattern_cursor_init(&c, SAMPLES_TIME);
     rc = ep_patterns_add(alone, &spec, err);
+    if (rc < 0)
+        *place = place_of(d, &fault);
     for (size_t i = 0; i < d->nsamples && rc == 0; i++) {
         struct ep_span sample = {d->sample[i], strlen(d->sample[i])};
 
-        *line = d->sample_line[i];
+        *place = d->sample_at[i];
         if (ep_pattern_begin(&c, alone, sample))
             rc = ep_pattern_next(&c, alone, &r, err);
         if (rc == 0)
@@ -89,8 +129,8 @@ static int try_samples(const struct draft *d, uint64_t *line,
     return rc;
 }
 
-/* The pattern is whole. */
-static int finish(struct ep_patterns *p, struct draft *d, uint64_t *line,
+/* The pattern is whole: into the set with it. */
+static int finish(struct ep_patterns *p, struct draft *d, struct place *place,
                   struct ep_error *err)
 {
     struct ep_pattern_spec spec = spec_of(d);
@@ -98,14 +138,18 @@ static int finish(struct ep_patterns *p, struct draft *d, uint64_t *line,
 
     if (!d->name)
         return 0;
-    *line = d->line;
+    *place = d->at;
     if (!d->regex)
         rc =
             ep_error_set(err, EP_EFORMAT, "pattern '%s' has no regex", d->name);
+    for (size_t i = 0; d->bars != EP_BARS_NONE && i < d->nsamples; i++)
+        with_returns(d->sample[i]);
     if (rc == 0)
-        rc = try_samples(d, line, err);
-    if (rc == 0)
+        rc = try_alone(d, place, err);
+    if (rc == 0) {
+        *place = d->at;
         rc = ep_patterns_add(p, &spec, err);
+    }
     clear(d);
     return rc;
 }
@@ -154,7 +198,8 @@ static int begin_pattern(struct draft *d, struct ep_span rest,
     return 0;
 }
 
-static int add_set(struct draft *d, struct ep_span rest, struct ep_error *err)
+static int add_set(struct draft *d, struct ep_span rest, struct place at,
+                   struct ep_error *err)
 {
     struct ep_span key = word(&rest);
 
@@ -162,18 +207,19 @@ static int add_set(struct draft *d, struct ep_span rest, struct ep_error *err)
         return ep_error_set(err, EP_ELIMIT, "more than %d set lines", SETS_MAX);
     if (!rest.len)
         return ep_error_set(err, EP_EFORMAT, "set needs a key and a value");
+    d->set_at[d->nset] = at;
     d->set[d->nset].key = copy(key);
     d->set[d->nset++].value = copy(rest);
     return 0;
 }
 
-static int add_sample(struct draft *d, struct ep_span rest, uint64_t number,
+static int add_sample(struct draft *d, struct ep_span rest, struct place at,
                       struct ep_error *err)
 {
     if (d->nsamples == SAMPLES_MAX)
         return ep_error_set(err, EP_ELIMIT, "more than %d samples",
                             SAMPLES_MAX);
-    d->sample_line[d->nsamples] = number;
+    d->sample_at[d->nsamples] = at;
     d->sample[d->nsamples++] = copy(rest);
     return 0;
 }
@@ -192,86 +238,150 @@ static int set_text(char **to, struct ep_span keyword, struct ep_span rest,
     return 0;
 }
 
-static int take_line(struct ep_patterns *p, struct draft *d,
-                     const struct ep_line *l, uint64_t *line,
-                     struct ep_error *err)
+/* A line about the pattern that was begun; rest is at *at. */
+static int take_keyword(struct draft *d, struct ep_span keyword,
+                        struct ep_span rest, struct place at,
+                        struct ep_error *err)
 {
-    struct ep_span rest = {l->ptr, l->len}, keyword;
     char shown[40];
-    int rc;
 
-    if (l->len > LINE_MAX_BYTES || memchr(l->ptr, '\0', l->len))
-        return ep_error_set(err, EP_EFORMAT, "no line of a pattern file");
-    while (rest.len && is_blank(*rest.ptr)) {
-        rest.ptr++;
-        rest.len--;
-    }
-    if (!rest.len || *rest.ptr == '#')
-        return 0;
-    keyword = word(&rest);
-    if (ep_span_eq(keyword, "pattern")) {
-        rc = finish(p, d, line, err);
-        *line = rc < 0 ? *line : l->number;
-        d->line = l->number;
-        return rc < 0 ? rc : begin_pattern(d, rest, err);
-    }
-    if (!d->name)
-        return ep_error_set(err, EP_EFORMAT,
-                            "a pattern file begins with \"pattern NAME TYPE\"");
-    if (ep_span_eq(keyword, "regex"))
+    if (ep_span_eq(keyword, "regex")) {
+        if (!d->regex)
+            d->regex_at = at;
         return set_text(&d->regex, keyword, rest, err);
+    }
     if (ep_span_eq(keyword, "after"))
         return set_text(&d->after, keyword, rest, err);
     if (ep_span_eq(keyword, "set"))
-        return add_set(d, rest, err);
+        return add_set(d, rest, at, err);
     if (ep_span_eq(keyword, "sample"))
-        return add_sample(d, rest, l->number, err);
-    if (ep_span_eq(keyword, "raw") && !rest.len) {
-        d->raw = true;
-        return 0;
+        return add_sample(d, rest, at, err);
+    if (ep_span_eq(keyword, "raw")) {
+        d->bars = ep_span_eq(rest, "every") ? EP_BARS_EVERY : EP_BARS_LAST;
+        if (!rest.len || d->bars == EP_BARS_EVERY)
+            return 0;
+        return ep_error_set(err, EP_EFORMAT,
+                            "raw has nothing or \"every\" behind it");
     }
     return ep_error_set(
         err, EP_EFORMAT, "unknown keyword '%s'",
         ep_escape(shown, sizeof shown, keyword.ptr, keyword.len));
 }
 
-int ep_patterns_load(struct ep_patterns *p, const char *path,
+/* The next line, number place->line; *place becomes where it is wrong. */
+static int take_line(struct ep_patterns *p, struct draft *d,
+                     struct ep_span line, struct place *place,
                      struct ep_error *err)
 {
-    struct ep_input *in = ep_input_open(path, err);
-    struct draft d = {.name = NULL};
-    struct ep_lines *lines;
-    struct ep_line l;
-    uint64_t line = 0;
+    const char *nul = memchr(line.ptr, '\0', line.len);
+    struct ep_span rest = line, keyword;
+    struct place at = *place;
     int rc;
+
+    while (rest.len && is_blank(*rest.ptr)) {
+        rest.ptr++;
+        rest.len--;
+    }
+    place->column = (size_t)((nul ? nul : rest.ptr) - line.ptr) + 1;
+    if (line.len > LINE_MAX_BYTES)
+        return ep_error_set(err, EP_ELIMIT, "a line of more than %d bytes",
+                            LINE_MAX_BYTES);
+    if (nul)
+        return ep_error_set(err, EP_EFORMAT, "a NUL byte");
+    if (!rest.len || *rest.ptr == '#')
+        return 0;
+    at.column = place->column;
+    keyword = word(&rest);
+    if (ep_span_eq(keyword, "pattern")) {
+        rc = finish(p, d, place, err);
+        if (rc < 0)
+            return rc;
+        *place = d->at = at;
+        return begin_pattern(d, rest, err);
+    }
+    if (!d->name)
+        return ep_error_set(err, EP_EFORMAT,
+                            "a pattern file begins with \"pattern NAME TYPE\"");
+    at.column = (size_t)(rest.ptr - line.ptr) + 1;
+    return take_keyword(d, keyword, rest, at, err);
+}
+
+/* All lines of the text. */
+static int take_lines(struct ep_patterns *p, const struct ep_buf *text,
+                      struct place *place, struct ep_error *err)
+{
+    const char *at = text->ptr, *end = at + text->len;
+    struct draft d = {.name = NULL};
+    uint64_t number = 0;
+    int rc = 0;
+
+    while (at < end && rc == 0) {
+        const char *nl = memchr(at, '\n', (size_t)(end - at));
+        struct ep_span line = {at, (size_t)((nl ? nl : end) - at)};
+
+        at = nl ? nl + 1 : end;
+        if (line.len && line.ptr[line.len - 1] == '\r')
+            line.len--;
+        *place = (struct place){++number, 1};
+        rc = take_line(p, &d, line, place, err);
+    }
+    if (rc == 0)
+        rc = finish(p, &d, place, err);
+    clear(&d);
+    return rc;
+}
+
+/* The file into text, unless it is too large. */
+static int read_all(const char *path, struct ep_buf *text, struct ep_error *err)
+{
+    struct ep_input *in = ep_input_open(path, err);
+    ssize_t n = 0;
 
     if (!in)
         return err ? err->code : EP_ESYS;
-    lines = ep_lines_new(in);
-    while ((rc = ep_lines_next(lines, &l, err)) > 0) {
-        line = l.number;
-        rc = take_line(p, &d, &l, &line, err);
-        if (rc < 0)
+    while (text->len <= EP_PATTERNS_FILE_MAX) {
+        n = ep_input_read(in, ep_buf_reserve(text, 65536), 65536, err);
+        if (n <= 0)
             break;
+        (void)ep_buf_extend(text, (size_t)n);
     }
+    ep_input_close(in);
+    if (text->len > EP_PATTERNS_FILE_MAX)
+        return ep_error_set(err, EP_ELIMIT,
+                            "cannot use %.100s: more than %zu bytes, which no "
+                            "file of patterns has",
+                            path, EP_PATTERNS_FILE_MAX);
+    return (int)n;
+}
+
+int ep_patterns_load(struct ep_patterns *p, const char *path,
+                     struct ep_error *err)
+{
+    struct place place = {0, 0};
+    struct ep_buf text;
+    int rc;
+
+    ep_buf_init(&text);
+    rc = read_all(path, &text, err);
     if (rc == 0)
-        rc = finish(p, &d, &line, err);
-    if (rc < 0 && line)
-        (void)ep_error_prefix(err, "cannot use %s:%" PRIu64, path, line);
-    clear(&d);
-    ep_lines_free(lines);
+        rc = take_lines(p, &text, &place, err);
+    if (rc < 0 && place.line)
+        (void)ep_error_prefix(err, "cannot use %.100s:%" PRIu64 ":%zu", path,
+                              place.line, place.column);
+    ep_buf_free(&text);
     return rc;
 }
 
 /* ==== Command lines ==== */
 
 int ep_patterns_add_text(struct ep_patterns *p, const char *regex,
-                         const char *type_of, struct ep_error *err)
+                         const char *type_of, enum ep_pattern_bars bars,
+                         struct ep_error *err)
 {
     struct ep_pattern_set set[SETS_MAX];
     char *text = ep_strdup(type_of ? type_of : "step"), *save = NULL, *part;
     struct ep_pattern_spec spec = {
-        .name = regex, .regex = regex, .type = text, .set = set};
+        .name = regex, .regex = regex, .type = text, .set = set, .bars = bars};
     int rc = 0;
 
     (void)strtok_r(text, ",", &save);

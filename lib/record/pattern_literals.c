@@ -6,6 +6,7 @@
 #include "record/pattern_literal.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,11 +45,67 @@ static bool is_known(const struct ep_literals *set, const struct ep_literal *l)
     return false;
 }
 
+/* Mark the bytes by which a literal is looked for as of the buckets in bits. */
+static void mark(struct ep_literals *set, const struct ep_literals_entry *e,
+                 unsigned char bits)
+{
+    for (size_t i = 0; i < EP_LITERALS_BYTES; i++) {
+        unsigned x =
+            (unsigned char)e->literal.text[(e->at + i) % EP_LITERAL_MAX];
+
+        if (e->at + i < e->literal.len) {
+            set->low[i][x & 15] |= bits;
+            set->high[i][x >> 4] |= bits;
+            continue;
+        }
+        for (int j = 0; j < 16; j++) { /* any byte */
+            set->low[i][j] |= bits;
+            set->high[i][j] |= bits;
+        }
+    }
+}
+
+/* How many texts of three bytes a bucket takes for one of its literals. */
+static double width(const struct ep_literals *set, size_t bucket)
+{
+    double all = 1;
+
+    for (size_t i = 0; i < EP_LITERALS_BYTES; i++) {
+        int low = 0, high = 0;
+
+        for (int j = 0; j < 16; j++) {
+            low += set->low[i][j] >> bucket & 1;
+            high += set->high[i][j] >> bucket & 1;
+        }
+        all *= (double)low * high;
+    }
+    return all;
+}
+
+/* The bucket that becomes wider the least by a literal: like goes to like. */
+static size_t choose(const struct ep_literals *set,
+                     const struct ep_literals_entry *e)
+{
+    struct ep_literals with = *set;
+    double least = INFINITY;
+    size_t best = 0;
+
+    mark(&with, e, UCHAR_MAX);
+    for (size_t b = 0; b < EP_LITERALS_BUCKETS; b++) {
+        double growth = width(&with, b) - width(set, b);
+
+        if (growth < least) {
+            least = growth;
+            best = b;
+        }
+    }
+    return best;
+}
+
 void ep_literals_add(struct ep_literals *set, const struct ep_literal *l)
 {
-    size_t bucket = set->n % EP_LITERALS_BUCKETS;
-    unsigned char bit = (unsigned char)(1U << bucket);
     struct ep_literals_entry *e;
+    size_t bucket;
 
     if (l->len == 0) {
         set->always = true;
@@ -58,23 +115,12 @@ void ep_literals_add(struct ep_literals *set, const struct ep_literal *l)
         return;
     set->v = ep_grow(set->v, &set->cap, set->n + 1, sizeof *set->v);
     e = &set->v[set->n];
-    *e = (struct ep_literals_entry){.literal = *l, .next = set->first[bucket]};
+    *e = (struct ep_literals_entry){.literal = *l, .at = rarest(l)};
+    bucket = choose(set, e);
+    e->next = set->first[bucket];
     set->first[bucket] = ++set->n;
     set->tail = set->tail || l->len < EP_LITERALS_BYTES;
-    e->at = rarest(l);
-    for (size_t i = 0; i < EP_LITERALS_BYTES; i++) {
-        unsigned x = (unsigned char)l->text[(e->at + i) % EP_LITERAL_MAX];
-
-        if (e->at + i < l->len) {
-            set->low[i][x & 15] |= bit;
-            set->high[i][x >> 4] |= bit;
-            continue;
-        }
-        for (int j = 0; j < 16; j++) { /* any byte */
-            set->low[i][j] |= bit;
-            set->high[i][j] |= bit;
-        }
-    }
+    mark(set, e, (unsigned char)(1U << bucket));
 }
 
 void ep_literals_free(struct ep_literals *set)
@@ -103,7 +149,9 @@ static bool is_at(const struct ep_literals *set, unsigned buckets,
         for (; i; i = set->v[i - 1].next) {
             const struct ep_literals_entry *e = &set->v[i - 1];
 
-            if (at >= e->at && at - e->at + e->literal.len <= n &&
+            /* most are there by their halves of bytes only */
+            if (s[at] == e->literal.text[e->at] && at >= e->at &&
+                at - e->at + e->literal.len <= n &&
                 memcmp(s + at - e->at, e->literal.text, e->literal.len) == 0)
                 return true;
         }

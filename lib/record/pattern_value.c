@@ -82,6 +82,8 @@ static const struct ep_pattern_unit units[] = {
     {"MiBps", RATE, 0, MI},
     {"GiB/s", RATE, 0, GI},
     {"GiBps", RATE, 0, GI},
+    {"bits/sec", RATE, 0, 0.125},
+    {"Kbits/sec", RATE, 3, 0.125},
     {"Mb/s", RATE, 6, 0.125},
     {"Mbit/s", RATE, 6, 0.125},
     {"Mbits/sec", RATE, 6, 0.125},
@@ -91,6 +93,7 @@ static const struct ep_pattern_unit units[] = {
     {"Gbit/s", RATE, 9, 0.125},
     {"Gbits/sec", RATE, 9, 0.125},
     {"Gbps", RATE, 9, 0.125},
+    {"Tbits/sec", RATE, 12, 0.125},
     {"%", RATIO, -2, 1},
     {"pct", RATIO, -2, 1},
     {"GFLOP", OTHER, 9, 1},
@@ -306,7 +309,7 @@ static int number(struct ep_record *r, enum ep_key k, struct ep_span text,
     int rc;
 
     if (k == EP_K_TS && text.len &&
-        ep_strip_time(zone, text.ptr, text.len, &x) == text.len)
+        ep_strip_stamp(zone, text.ptr, text.len, &x) == text.len)
         return set_number(r, k, x, true, err);
     if (text.len > NUMBER_MAX || memchr(text.ptr, '\0', text.len))
         return ep_error_set(err, EP_EFORMAT, "not a number");

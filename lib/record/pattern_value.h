@@ -32,7 +32,7 @@ int ep_pattern_key(struct ep_span name, enum ep_key *key,
 /*
  * Set key k of *r from text, blanks round it not counted. unit is of a number
  * that has none; NULL: as the key has it. A string is borrowed, an empty one
- * left out. zone is for ts, see ep_strip_time().
+ * left out. zone is for ts, see ep_strip_stamp().
  * Errors: EP_EFORMAT "KEY 'TEXT': not a number", "... unknown unit"; EP_ERANGE
  * "KEY 'TEXT': not in ...".
  */

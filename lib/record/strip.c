@@ -158,34 +158,92 @@ static bool take_label(struct ep_cursor *c, struct ep_strip *out)
     return true;
 }
 
-/* RFC 3339 with a T and a zone, as container runtimes write it. */
-static bool take_time(struct ep_cursor *c, struct ep_strip *out)
-{
-    struct ep_strip_zone zone = {0, 0, true};
-    struct ep_cursor at = *c;
-    double ts;
-    size_t n = (size_t)(at.end - at.p);
-
-    if (n < 20 || at.p[10] != 'T')
-        return false;
-    n = ep_strip_time(&zone, at.p, n, &ts);
-    if (n < 20 || (at.p[n - 1] != 'Z' && at.p[n - 3] != ':'))
-        return false;
-    at.p += n;
-    if (at.p < at.end && *at.p != ' ')
-        return false;
-    (void)ep_cursor_lit(&at, " ");
-    if (ep_cursor_lit(&at, "stdout ") || ep_cursor_lit(&at, "stderr "))
-        (void)(ep_cursor_lit(&at, "F ") || ep_cursor_lit(&at, "P "));
-    out->ts = ts;
-    *c = at;
-    return true;
-}
-
 static bool is_name(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) ||
            c == '_' || c == '-' || c == '.';
+}
+
+/* "n1 python3[77]: ", "n1 kernel: " behind a time: syslog and the journal. */
+static bool take_origin(struct ep_cursor *c, struct ep_strip *out)
+{
+    struct ep_cursor at = *c;
+    struct ep_span host = {at.p, 0}, tag;
+    int64_t pid = -1;
+
+    while (at.p < at.end && (is_name(*at.p) || *at.p == ':'))
+        at.p++;
+    host.len = (size_t)(at.p - host.ptr);
+    if (!host.len || !ep_cursor_lit(&at, " "))
+        return false;
+    tag.ptr = at.p;
+    while (at.p<at.end && * at.p> ' ' && *at.p != '[' && *at.p != ':')
+        at.p++;
+    tag.len = (size_t)(at.p - tag.ptr);
+    if (ep_cursor_lit(&at, "[")) {
+        if (!ep_cursor_uint(&at, &pid) || !ep_cursor_lit(&at, "]"))
+            return false;
+    } else if (!EP_SPAN_IS(tag, "kernel")) {
+        return false;
+    }
+    if (!tag.len || !ep_cursor_lit(&at, ":"))
+        return false;
+    (void)ep_cursor_lit(&at, " ");
+    host = ep_nccl_host(host);
+    if (host.len)
+        out->host = host;
+    if (pid >= 0)
+        out->pid = pid;
+    *c = at;
+    return true;
+}
+
+/* "Nov 30 03:14:15 n1 python3[77]: " */
+static bool take_syslog(struct ep_cursor *c, struct ep_strip *out)
+{
+    struct ep_strip_zone zone = {.known = true, .latest = 2e9}; /* any year */
+    struct ep_cursor at = *c;
+    size_t n = (size_t)(at.end - at.p);
+    double ts;
+
+    if (n < 16 || at.p[3] != ' ' || at.p[6] != ' ')
+        return false;
+    n = ep_strip_stamp(&zone, at.p, n, &ts);
+    at.p += n;
+    if (!n || !ep_cursor_lit(&at, " ") || !take_origin(&at, out))
+        return false;
+    out->stamp = (struct ep_span){c->p, n};
+    *c = at;
+    return true;
+}
+
+/* RFC 3339 with a T and a zone, as container runtimes and rsyslog write it. */
+static bool take_time(struct ep_cursor *c, struct ep_strip *out)
+{
+    struct ep_strip_zone zone = {.known = true};
+    struct ep_cursor at = *c;
+    double ts;
+    size_t n = (size_t)(at.end - at.p);
+    bool runtime;
+
+    if (n < 20 || at.p[10] != 'T')
+        return false;
+    n = ep_strip_time(&zone, at.p, n, &ts);
+    if (n < 20)
+        return false;
+    runtime = at.p[n - 1] == 'Z' || at.p[n - 3] == ':';
+    at.p += n;
+    if (at.p < at.end && *at.p != ' ')
+        return false;
+    (void)ep_cursor_lit(&at, " ");
+    if (!take_origin(&at, out) && !runtime)
+        return false;
+    if (ep_cursor_lit(&at, "stdout ") || ep_cursor_lit(&at, "stderr "))
+        (void)(ep_cursor_lit(&at, "F ") || ep_cursor_lit(&at, "P "));
+    out->ts = ts;
+    out->stamp = (struct ep_span){NULL, 0};
+    *c = at;
+    return true;
 }
 
 /* "1,3]<stdout>:" behind "[" or "@": Open MPI. */
@@ -208,7 +266,8 @@ static bool take_mpi(struct ep_cursor *c, struct ep_strip *out)
     return true;
 }
 
-/* "[rank3]: ", "[default3]:" behind the bracket; name is what is inside. */
+/* "[rank3]: ", "[rank3] ", "[default3]:" behind the bracket; name is what is
+ * inside. */
 static bool take_role(struct ep_cursor *c, struct ep_span name,
                       struct ep_strip *out)
 {
@@ -221,13 +280,16 @@ static bool take_role(struct ep_cursor *c, struct ep_span name,
     if (!name.len || at.end - at.p > 7 || !ep_cursor_uint(&at, &n))
         return false;
     at.end = c->end;
-    if (!ep_cursor_lit(&at, "]:"))
-        return false;
     if (EP_SPAN_IS(name, "rank")) {
-        (void)ep_cursor_lit(&at, " ");
+        if (ep_cursor_lit(&at, "]:"))
+            (void)ep_cursor_lit(&at, " ");
+        else if (!ep_cursor_lit(&at, "] "))
+            return false;
         out->rank = n;
-    } else {
+    } else if (ep_cursor_lit(&at, "]:")) {
         out->local_rank = n;
+    } else {
+        return false;
     }
     *c = at;
     return true;
@@ -309,32 +371,66 @@ static void take_prefixes(struct ep_strip *out)
             more = take_label(&c, out);
             break;
         default:
-            more =
-                is_digit(*c.p) && (take_label(&c, out) || take_time(&c, out));
+            if (*c.p >= 'A' && *c.p <= 'S') /* months */
+                more = take_syslog(&c, out);
+            else
+                more = is_digit(*c.p) &&
+                       (take_label(&c, out) || take_time(&c, out));
         }
     }
     out->text = (struct ep_span){c.p, (size_t)(c.end - c.p)};
 }
 
-void ep_strip(const char *line, size_t len, struct ep_buf *scratch,
-              struct ep_strip *out)
+/* The line without escapes and prefixes. Is there a carriage return in it? */
+static bool begin(const char *line, size_t len, struct ep_buf *scratch,
+                  struct ep_strip *out)
 {
     const char *odd = find_odd(line, line + len);
     bool cr = false;
 
-    *out = (struct ep_strip){.text = {line, len},
-                             .ts = (double)NAN,
-                             .rank = -1,
-                             .local_rank = -1,
-                             .task = -1,
-                             .pid = -1};
+    /* one by one: a whole struct is cleared by a slow instruction first */
+    out->text = (struct ep_span){line, len};
+    out->ts = (double)NAN;
+    out->rank = out->local_rank = out->task = out->pid = -1;
+    out->stamp = out->host = (struct ep_span){NULL, 0};
     if (odd < line + len) {
         cr = memchr(odd, '\r', (size_t)(line + len - odd)) != NULL;
         out->text = without_escapes(out->text, scratch);
     }
     take_prefixes(out);
-    if (cr) {
+    return cr;
+}
+
+void ep_strip(const char *line, size_t len, struct ep_buf *scratch,
+              struct ep_strip *out)
+{
+    if (begin(line, len, scratch, out)) {
         out->text = last_segment(out->text);
         take_prefixes(out);
     }
+}
+
+void ep_strip_bars(const char *line, size_t len, struct ep_buf *scratch,
+                   struct ep_strip *out)
+{
+    (void)begin(line, len, scratch, out);
+}
+
+bool ep_strip_next_bar(struct ep_span *rest, struct ep_span *bar)
+{
+    while (rest->len) {
+        const char *cr = memchr(rest->ptr, '\r', rest->len);
+        size_t n = cr ? (size_t)(cr - rest->ptr) : rest->len;
+
+        *bar = (struct ep_span){rest->ptr, n};
+        n += cr != NULL;
+        rest->ptr += n;
+        rest->len -= n;
+        while (bar->len && (bar->ptr[bar->len - 1] == ' ' ||
+                            bar->ptr[bar->len - 1] == '\t'))
+            bar->len--;
+        if (bar->len)
+            return true;
+    }
+    return false;
 }

@@ -86,7 +86,8 @@ static const struct ep_patterns *fixed(void)
         return p;
     p = ep_patterns_new();
     for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
-        int rc = ep_patterns_add_text(p, text[i][0], text[i][1], &err);
+        int rc = ep_patterns_add_text(p, text[i][0], text[i][1],
+                                      (enum ep_pattern_bars)i, &err);
 
         nccl_require(rc == 0 || rc == EP_EMISSING, "it compiles");
     }

@@ -2,7 +2,7 @@
 /*
  * fuzz_strip.c - any bytes as a line: the text is in the line or in scratch and
  * no longer than the line, what is not known is so marked, and a time that is
- * read is at least 0.
+ * read is at least 0, in all its forms; bars are pieces of the line.
  */
 #include "config.h"
 
@@ -28,12 +28,33 @@ static bool within(struct ep_span s, const char *from, size_t len)
 
 static void check_time(const char *line, size_t size)
 {
-    struct ep_strip_zone zone = {0, 0, false};
+    struct ep_strip_zone zone = {.latest = 1.8e9};
     double ts = -1;
     size_t n = ep_strip_time(&zone, line, size, &ts);
 
     require(n <= size);
     require(n == 0 ? ts == -1 : n >= 19 && ts >= 0 && ts < 1e12);
+    ts = -1;
+    n = ep_strip_stamp(&zone, line, size, &ts);
+    require(n <= size);
+    require(n == 0 ? ts == -1 : n >= 10 && ts >= 0 && ts < 1e12);
+}
+
+static void check_bars(const char *line, size_t size)
+{
+    struct ep_span rest, bar;
+    struct ep_buf scratch;
+    struct ep_strip s;
+
+    ep_buf_init(&scratch);
+    ep_strip_bars(line, size, &scratch, &s);
+    require(s.text.len <= size);
+    rest = s.text;
+    while (ep_strip_next_bar(&rest, &bar))
+        require(bar.len && within(bar, s.text.ptr, s.text.len) &&
+                !memchr(bar.ptr, '\r', bar.len));
+    require(rest.len == 0);
+    ep_buf_free(&scratch);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -53,7 +74,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(isnan(s.ts) || s.ts >= 0);
     require(!s.host.ptr || within(s.host, line, size) ||
             within(s.host, scratch.ptr, scratch.len));
+    require(!s.stamp.ptr || within(s.stamp, line, size) ||
+            within(s.stamp, scratch.ptr, scratch.len));
     check_time(line, size);
+    check_bars(line, size);
     ep_buf_free(&scratch);
     free(line);
     return 0;

@@ -74,7 +74,7 @@ static const struct import_case cases[] = {
     {&ep_import_dmon, DMON " 0 -\n", NULL, 0},
     {&ep_import_dmon, " 0 100\n",
      "no line with the names of the columns before it", 0},
-    {&ep_import_dmon, DMON " 0 1 2\n", "3 values, where the header has 2", 0},
+    {&ep_import_dmon, DMON " 0 1 2\n", "3 cells, where the header has 2", 0},
     {&ep_import_dmon, DMON " 0 x\n", "nvidia_smi_dmon_pwr is 'x', no number",
      0},
     {&ep_import_dmon, "# Time gpu pwr\n 25:00:00 0 1\n",

@@ -222,15 +222,16 @@ static void test_refused(void)
 
         (void)snprintf(want, sizeof want, "cannot use pattern '%s': %s",
                        cases[i][0], cases[i][2]);
-        ok(ep_patterns_add_text(p, cases[i][0], cases[i][1], &err) ==
-           EP_EFORMAT);
+        ok(ep_patterns_add_text(p, cases[i][0], cases[i][1], EP_BARS_NONE,
+                                &err) == EP_EFORMAT);
         /* backslashes are shown as \x5c */
         if (!ok(strcmp(strstr(err.msg, "': ") ? strstr(err.msg, "': ") : "",
                        strstr(want, "': ")) == 0))
             printf("# %s\n", err.msg);
     }
     ok(ep_patterns_count(p) == 0);
-    ok(ep_patterns_add_text(p, "x", "gauge,name", NULL) == EP_EUSAGE);
+    ok(ep_patterns_add_text(p, "x", "gauge,name", EP_BARS_NONE, NULL) ==
+       EP_EUSAGE);
     ep_patterns_free(p);
 }
 
@@ -263,9 +264,9 @@ static void test_endless(void)
 
     ep_buf_init(&out);
     ok(ep_patterns_add_text(p, "^(?<name>(?:a+)+)(?<value>\\d)$",
-                            "gauge,unit=1", &err) == 0);
+                            "gauge,unit=1", EP_BARS_NONE, &err) == 0);
     ok(ep_patterns_add_text(p, "a!(?<value>\\d?)", "gauge,name=n,unit=1",
-                            &err) == 0);
+                            EP_BARS_NONE, &err) == 0);
     (void)records(p, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!7",
                   &out, &err);
     ok(strstr(err.msg, "takes too long with this line") != NULL);
@@ -302,25 +303,45 @@ static void test_files(void)
     static const char *const cases[][2] = {
         {"", NULL},
         {"# x\n\n  \n", NULL},
-        {"regex x\n", "1: a pattern file begins with \"pattern NAME TYPE\""},
-        {"pattern a\n", "1: a pattern has a name and a type of record"},
-        {"pattern a step b\n", "1: a pattern has a name and a type of record"},
-        {"pattern a step\n", "1: pattern 'a' has no regex"},
-        {"pattern a step\nregex x\nregex y\n", "3: a second regex"},
-        {"pattern a step\nregex\n", "2: regex of nothing"},
-        {"pattern a step\nset x\n", "2: set needs a key and a value"},
-        {"pattern a step\nrogex x\n", "2: unknown keyword 'rogex'"},
-        {"#\npattern a step\nregex (?<step>x)\n",
-         "2: cannot use pattern 'a': a step record needs dur, and no group is "
+        {"regex x\n", "1:1: a pattern file begins with \"pattern NAME TYPE\""},
+        {"pattern a\n", "1:1: a pattern has a name and a type of record"},
+        {"pattern a step b\n",
+         "1:1: a pattern has a name and a type of record"},
+        {"pattern a step\n", "1:1: pattern 'a' has no regex"},
+        {"pattern a step\n\tregex x\nregex y\n", "3:1: a second regex"},
+        {"pattern a step\nregex\n", "2:1: regex of nothing"},
+        {"pattern a step\nset x\n", "2:1: set needs a key and a value"},
+        {"pattern a step\n  rogex x\n", "2:3: unknown keyword 'rogex'"},
+        {"#\n pattern a step\nregex (?<step>x)\n",
+         "2:2: pattern 'a': a step record needs dur, and no group is "
          "named so"},
+        {"pattern a stop\nregex (?<step>x)\n",
+         "1:1: pattern 'a': 'stop' is no type of evenpace-record(5)"},
+        {"pattern a step\n\n  regex (?<step>\\d+ x\n",
+         "3:22: pattern 'a': missing closing parenthesis"},
+        {"pattern a step\nregex   (?<step>x) a{3,2}\n",
+         "2:25: pattern 'a': numbers out of order in {} quantifier"},
+        {"pattern a step\nregex (?<foo>x)\n",
+         "2:7: pattern 'a': group 'foo' is no key of evenpace-record(5)"},
+        {"pattern a step\nregex (?<dur>x)\nset step 1\nset mb a\n",
+         "4:5: pattern 'a': mb 'a': not a number"},
         {"pattern a loss\nregex (?<step>\\d) (?<value>\\S+)\nsample 1 2\n"
-         "sample 1\n",
-         "4: pattern 'a' does not match its sample"},
+         " sample 1\n",
+         "4:9: pattern 'a' does not match its sample"},
         {"pattern a loss\nregex (?<step>\\d) (?<value>\\S+)\nsample 1 b\n",
-         "3: pattern 'a': value 'b': not a number"},
+         "3:8: pattern 'a': value 'b': not a number"},
         {"pattern a loss\nregex (?<step>\\d) (?<value>\\S+)\nsample 1 b\n"
          "pattern b loss\n",
-         "3: pattern 'a': value 'b': not a number"},
+         "3:8: pattern 'a': value 'b': not a number"},
+        {"pattern a loss\r\nregex (?<step>\\d) (?<value>\\S+)\r\nraw\r\n"
+         "sample 3 4\\r1 2\r\n",
+         NULL},
+        {"pattern a loss\nraw all\n",
+         "2:1: raw has nothing or \"every\" behind it"},
+        {"pattern a gauge\nset unit 1\nset name x\n"
+         "regex ^(?<name>(?:a+)+)(?<value>\\d)$\n"
+         "sample aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!7\n",
+         "5:8: pattern 'a': takes too long with this line"},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -332,6 +353,84 @@ static void test_files(void)
                             : rc == 0))
             printf("# %s: %s\n", cases[i][0], err.msg);
         ep_patterns_free(p);
+    }
+}
+
+/* What is no file of patterns is refused soon, whatever its size. */
+static void test_no_files(void)
+{
+    struct ep_patterns *p = ep_patterns_new();
+    struct ep_error err = {.code = 0};
+    char path[] = "/tmp/evenpace-pattern-XXXXXX", text[3000];
+    int fd = mkstemp(path);
+
+    ok(ep_patterns_load(p, "/dev/zero", &err) == EP_ELIMIT);
+    ok(strcmp(err.msg,
+              "cannot use /dev/zero: more than 1048576 bytes, which "
+              "no file of patterns has") == 0);
+    ok(ep_patterns_load(p, "/nonexistent/x", &err) == EP_ESYS);
+    if (fd < 0 || write(fd, "#\n# a\0b\n", 9) != 9)
+        abort();
+    ok(ep_patterns_load(p, path, &err) == EP_EFORMAT);
+    if (!ok(strstr(err.msg, ":2:4: a NUL byte") != NULL))
+        printf("# %s\n", err.msg);
+    memset(text, '#', sizeof text);
+    for (int i = 0; i < 22; i++)
+        if (write(fd, text, sizeof text) != (ssize_t)sizeof text)
+            abort();
+    if (ftruncate(fd, 2) < 0 || lseek(fd, 2, SEEK_SET) != 2)
+        abort();
+    for (int i = 0; i < 22; i++)
+        if (write(fd, text, sizeof text) != (ssize_t)sizeof text)
+            abort();
+    ok(ep_patterns_load(p, path, &err) == EP_ELIMIT);
+    if (!ok(strstr(err.msg, ":2:1: a line of more than 65536 bytes") != NULL))
+        printf("# %s\n", err.msg);
+    ok(ep_patterns_count(p) == 0);
+    (void)close(fd);
+    (void)unlink(path);
+    ep_patterns_free(p);
+}
+
+#define BAR "(?<step>\\d+)/\\d+ \\[[^,]*, +(?<value>[\\d.]+)it/s"
+
+/* Which states of a progress bar are matched, and by whom they are. */
+static void test_bars(void)
+{
+    static const char line[] =
+        "\x1b[36m[rank3]: \x1b[0m\r  0%|  | 0/9 [00:00<?, ?it/s]\r"
+        " 11%|# | 1/9 [00:01<00:08, 1.00it/s]\r"
+        " 22%|##| 2/9 [00:02<00:07, 2.00it/s]   \r  \r";
+    static const char *const want[] = {
+        [EP_BARS_NONE] = "",
+        [EP_BARS_LAST] = "2=2 ",
+        [EP_BARS_EVERY] = "1=1 2=2 ",
+    };
+
+    for (int bars = EP_BARS_NONE; bars <= EP_BARS_EVERY; bars++) {
+        struct ep_patterns *p = ep_patterns_new();
+        struct ep_pattern_cursor c;
+        struct ep_buf out;
+        struct ep_record r;
+        int rc = ep_patterns_add_text(p, BAR, "gauge,name=rate,unit=1/s",
+                                      (enum ep_pattern_bars)bars, NULL);
+
+        ok(rc == 0);
+        ep_buf_init(&out);
+        ep_buf_adds(&out, "");
+        ep_pattern_cursor_init(&c, 5);
+        if (ok(ep_pattern_begin(&c, p, span(line))))
+            while ((rc = ep_pattern_next(&c, p, &r, NULL)) > 0) {
+                ok(ep_record_int(&r, EP_K_RANK, -1) == 3);
+                ep_buf_addf(&out, "%.0f=%.0f ", ep_record_num(&r, EP_K_STEP),
+                            ep_record_num(&r, EP_K_VALUE));
+            }
+        ok(rc == 0);
+        if (!ok(strcmp(out.ptr, want[bars]) == 0))
+            printf("# %d: %s\n", bars, out.ptr);
+        ep_pattern_cursor_free(&c);
+        ep_patterns_free(p);
+        ep_buf_free(&out);
     }
 }
 
@@ -365,7 +464,8 @@ static void test_missing(void)
     struct ep_patterns *p = ep_patterns_new();
     struct ep_error err = {.code = 0};
 
-    ok(ep_patterns_add_text(p, "(?<step>x)", NULL, &err) == EP_EMISSING);
+    ok(ep_patterns_add_text(p, "(?<step>x)", NULL, EP_BARS_NONE, &err) ==
+       EP_EMISSING);
     ok(strstr(err.msg, "built without PCRE2") != NULL);
     ep_patterns_free(p);
 }
@@ -385,6 +485,8 @@ int main(void)
     test_refused();
     test_endless();
     test_files();
+    test_no_files();
+    test_bars();
     test_common(root ? root : ".");
 #else
     (void)root;

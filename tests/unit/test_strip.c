@@ -17,7 +17,7 @@
 
 static const struct {
     const char *line, *text;
-    double ts; /* 0: none */
+    double ts; /* 0: none; below 0: without a year, and - 2026 has it */
     int rank, local_rank, task, pid;
     const char *host;
 } cases[] = {
@@ -74,6 +74,30 @@ static const struct {
     {"2026-01-02T03:04:05.5Z stderr P x", "x", 1767323045.5, NO, NO, NO, NO,
      NULL},
     {"[pod/a-0/main] x", "x", 0, NO, NO, NO, NO, NULL},
+    {"[rank3] 2026-11-30 03:14:15 x", "2026-11-30 03:14:15 x", 0, 3, NO, NO, NO,
+     NULL},
+    {"[rank3]x", "[rank3]x", 0, NO, NO, NO, NO, NULL},
+    {"[default0] x", "[default0] x", 0, NO, NO, NO, NO, NULL},
+    {"2026-11-30T03:14:15.123456789Z stdout F x", "x", 1796008455.123456789, NO,
+     NO, NO, NO, NULL},
+    /* syslog, the journal */
+    {"Nov 30 03:14:15 n1.cluster python3[77]: x", "x", -1796008455, NO, NO, NO,
+     77, "n1"},
+    {"Nov  3 03:14:15.5 10.0.0.1 kernel: x", "x", -1793675655.5, NO, NO, NO, NO,
+     "10.0.0.1"},
+    {"2026-11-30T03:14:15+0000 n1 python3[77]: 3: x", "x", 1796008455, NO, NO,
+     3, 77, "n1"},
+    {"2026-11-30T03:14:15.5+00:00 n1 a[7]: x", "x", 1796008455.5, NO, NO, NO, 7,
+     "n1"},
+    {"Nov 30 03:14:15 epoch 3: x", "Nov 30 03:14:15 epoch 3: x", 0, NO, NO, NO,
+     NO, NULL},
+    {"Nov 30 03:14:15 n1 a[x]: x", "Nov 30 03:14:15 n1 a[x]: x", 0, NO, NO, NO,
+     NO, NULL},
+    {"Nov 30 03:14", "Nov 30 03:14", 0, NO, NO, NO, NO, NULL},
+    /* the program's own times stay */
+    {"I1130 03:14:15.123456 7 a.go:1] x", "I1130 03:14:15.123456 7 a.go:1] x",
+     0, NO, NO, NO, NO, NULL},
+    {"1796008455.5 x", "1796008455.5 x", 0, NO, NO, NO, NO, NULL},
     /* several */
     {"[pod/a/b] 2026-01-02T03:04:05Z  2: [default1]:[rank9]: x", "x",
      1767323045, 9, 1, 2, NO, NULL},
@@ -99,6 +123,16 @@ static const struct {
     {"\r\r", "", 0, NO, NO, NO, NO, NULL},
 };
 
+static bool is_time(const struct ep_strip *s, double want)
+{
+    struct ep_strip_zone zone = {.latest = 1.8e9};
+    double ts = ep_strip_when(&zone, s);
+
+    if (want < 0)
+        return isnan(s->ts) && ts == -want;
+    return want > 0 ? s->ts == want && ts == want : isnan(ts);
+}
+
 static void check_cases(void)
 {
     struct ep_buf scratch;
@@ -114,8 +148,7 @@ static void check_cases(void)
             continue;
         memcpy(line, cases[i].line, len);
         ep_strip(line, len, &scratch, &s);
-        good = ep_span_eq(s.text, cases[i].text) &&
-               (cases[i].ts != 0 ? s.ts == cases[i].ts : isnan(s.ts)) &&
+        good = ep_span_eq(s.text, cases[i].text) && is_time(&s, cases[i].ts) &&
                s.rank == cases[i].rank && s.local_rank == cases[i].local_rank &&
                s.task == cases[i].task && s.pid == cases[i].pid &&
                (cases[i].host ? ep_span_eq(s.host, cases[i].host)
@@ -182,7 +215,7 @@ static void check_times(void)
         {"2026-01-02 03:04:0", 0, 0},
         {"x", 0, 0},
     };
-    struct ep_strip_zone zone = {0, 0, false};
+    struct ep_strip_zone zone = {.known = false};
 
     (void)setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
     tzset();
@@ -195,10 +228,89 @@ static void check_times(void)
     }
 }
 
+/* Dates were converted with TZ=CET-1 date -d '2026-11-30 03:14:15' +%s. */
+static void check_stamps(void)
+{
+    static const struct {
+        const char *s;
+        size_t used;
+        double latest, ts;
+    } stamps[] = {
+        {"2026-11-30 03:14:15,25 x", 22, 0, 1796004855.25},
+        {"Nov 30 03:14:15 x", 15, 1796004855, 1796004855},
+        {"Nov 30 03:14:15.25", 18, 1796004855, 1796004855.25},
+        {"Nov 30 03:14:15", 15, 1796004855 - 86400, 1796004855},
+        {"Nov 30 03:14:15", 15, 1796004855 - 86401, 1764468855},
+        {"Nov 30 03:14:15", 0, 0, 0},
+        {"Nov  3 03:14:15 x", 15, 1796004855, 1793672055},
+        {"Nov 03 03:14:15 x", 15, 1796004855, 1793672055},
+        {"Nov 31 03:14:15 x", 0, 1796004855, 0},
+        {"Feb 29 12:00:00 x", 15, 1796004855, 1709204400}, /* 2024 */
+        {"Feb 29 12:00:00 x", 15, 1e9, 951822000},         /* 2000 */
+        {"Feb 29 12:00:00 x", 0, 1e7, 0}, /* there was none in 1970 */
+        {"Nov 30 03:14:15 2019 x", 20, 1796004855, 1575080055},
+        {"Nov 30 03:14:15 20190 x", 15, 1796004855, 1796004855},
+        {"nov 30 03:14:15 x", 0, 1796004855, 0},
+        {"I1130 03:14:15.250000 x", 21, 1796004855, 1796004855.25},
+        {"E1130 03:14:15 x", 0, 1796004855, 0},
+        {"X1130 03:14:15.250000 x", 0, 1796004855, 0},
+        {"I20191130 03:14:15.250000 x", 25, 0, 1575080055.25},
+        {"F20191131 03:14:15.250000 x", 0, 0, 0},
+        {"1796004855 x", 10, 0, 1796004855},
+        {"1796004855.123456789] x", 20, 0, 1796004855.123456789},
+        {"1796004855,5", 10, 0, 1796004855},
+        {"1796004855250 x", 13, 0, 1796004855.25},
+        {"1796004855250001\tx", 16, 0, 1796004855.250001},
+        {"1796004855250000001|x", 19, 0, 1796004855.250000001},
+        {"1796004855", 0, 0, 0},
+        {"1796004855x", 0, 0, 0},
+        {"17960048552 x", 0, 0, 0},
+        {"999999999 x", 0, 0, 0},
+        {"4102444800 x", 0, 0, 0},
+        {"9999999999999999999 x", 0, 0, 0},
+        {"1073741824 x", 0, 0, 0}, /* 1 GiB */
+        {"1073741824.0 x", 12, 0, 1073741824},
+        {"2026-02-29 03:14:15 x", 0, 0, 0},
+        {"", 0, 0, 0},
+    };
+
+    for (size_t i = 0; i < sizeof stamps / sizeof stamps[0]; i++) {
+        struct ep_strip_zone zone = {.latest = stamps[i].latest};
+        size_t len = strlen(stamps[i].s), n;
+        char *s = malloc(len ? len : 1);
+        double ts = -1;
+
+        if (!s)
+            continue;
+        memcpy(s, stamps[i].s, len);
+        n = ep_strip_stamp(&zone, s, len, &ts);
+        if (!ok(n == stamps[i].used && (!n || ts == stamps[i].ts)))
+            printf("# '%s': %zu bytes, %.9f\n", stamps[i].s, n, ts);
+        free(s);
+    }
+}
+
+static void check_bars(void)
+{
+    static const char line[] = "[rank3]: a\r\r  b |\t \r   \rc";
+    struct ep_buf scratch;
+    struct ep_strip s;
+    struct ep_span bar = {NULL, 0};
+
+    ep_buf_init(&scratch);
+    ep_strip_bars(line, sizeof line - 1, &scratch, &s);
+    ok(s.rank == 3);
+    ok(ep_strip_next_bar(&s.text, &bar) && ep_span_eq(bar, "a"));
+    ok(ep_strip_next_bar(&s.text, &bar) && ep_span_eq(bar, "  b |"));
+    ok(ep_strip_next_bar(&s.text, &bar) && ep_span_eq(bar, "c"));
+    ok(!ep_strip_next_bar(&s.text, &bar));
+    ep_buf_free(&scratch);
+}
+
 /* Local time against mktime(3), over the changes of 2026. */
 static void check_zone(void)
 {
-    struct ep_strip_zone zone = {0, 0, false};
+    struct ep_strip_zone zone = {.known = false};
     int bad = 0;
 
     for (time_t t = 1767225600; t < 1798761600; t += 1700) {
@@ -246,6 +358,8 @@ int main(void)
     check_cases();
     check_cuts();
     check_times();
+    check_stamps();
+    check_bars();
     check_zone();
     measure();
     return tap_done();
