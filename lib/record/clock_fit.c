@@ -5,6 +5,7 @@
 #include "record/clock_fit.h"
 
 #include "base/mem.h"
+#include "base/rng.h"
 #include "base/stats.h"
 
 #include <math.h>
@@ -13,13 +14,15 @@
 
 #define NONE UINT32_MAX
 
-/* A rate takes at least so many windows of at least so many readings. */
+/* A rate takes at least so many windows. */
 #define WINDOWS_MAX 32
 #define WINDOWS_MIN 8
-#define WINDOW_READINGS 4
 
-/* A rate is significant from so many standard errors on. */
+/* A rate is significant from so many standard errors on; with n windows, the
+   error being known no better than they allow, from 1 + FEW / (n - 2) times as
+   many, which is about what Student's t has for the same probability. */
 #define SIGNIFICANT 4
+#define FEW 6.0
 
 /* Times are no better than that: ts is a double. */
 #define RESOLUTION 2.5e-7 /* s */
@@ -32,16 +35,23 @@
    sqrt(pi / 2) sigma / sqrt(n). */
 #define MEDIAN_ERROR (1.2533141373155003 * EP_MAD_TO_SIGMA)
 
+/* Where a reading is in its event. */
+struct place {
+    double value;
+    uint32_t reading;
+};
+
 struct fit {
     struct ep_clock_reading *r; /* [n] by host, then y */
     size_t n, nevents, nhosts;
-    size_t *host;       /* [nhosts + 1] where a host's readings begin */
-    size_t *event;      /* [nevents + 1] where an event's begin, in at */
-    uint32_t *at;       /* [n] readings by event */
-    double *centre;     /* [nevents] T; NaN: not known */
-    uint32_t *witness;  /* [nevents] known hosts */
-    double *t, *d, *v;  /* [n] room for one host or event */
-    double *rate_error; /* [nhosts] standard error of rate; inf: no rate */
+    size_t *host;         /* [nhosts + 1] where a host's readings begin */
+    size_t *event;        /* [nevents + 1] where an event's begin, in at */
+    uint32_t *at;         /* [n] readings by event */
+    double *away;         /* [n] from the others of its event; NaN: none */
+    uint32_t *known;      /* [nevents] hosts with a line */
+    struct place *places; /* [most] of one event */
+    double *t, *d, *v;    /* [n] room for one host or event */
+    double *rate_error;   /* [nhosts] of rate, see FEW; inf: no rate */
     struct ep_clock_line *lines;
 };
 
@@ -153,40 +163,82 @@ static void seed(struct fit *f, size_t groups)
 
 /* ==== One round ==== */
 
-/* T of all events, by the hosts that are known. */
-static void place_events(struct fit *f)
+static int by_value(const void *pa, const void *pb)
 {
-    for (size_t e = 0; e < f->nevents; e++) {
-        size_t m = 0;
+    const struct place *a = pa, *b = pb;
 
-        for (size_t i = f->event[e]; i < f->event[e + 1]; i++) {
-            const struct ep_clock_reading *r = &f->r[f->at[i]];
-            const struct ep_clock_line *l = &f->lines[r->host];
-
-            if (l->known)
-                f->v[m++] = ep_clock_line_correct(l, r->y);
-        }
-        f->witness[e] = (uint32_t)m;
-        f->centre[e] = ep_median(f->v, m);
-    }
+    if (a->value != b->value)
+        return a->value < b->value ? -1 : 1;
+    return (a->reading > b->reading) - (a->reading < b->reading);
 }
 
-/* y - T of a host's readings where others are known, less what its rate makes
-   so far, in order of y: how many. */
-static size_t gather(struct fit *f, uint32_t h)
+/*
+ * The middle one of the m ordered values of v without v[without] (m: all of
+ * them). Of two middle ones upper says which. One of the values, never a mean:
+ * of m + 1 values that differ by chance only, each is then as often below as
+ * above the middle of the others, however skewed chance is, and hosts in
+ * events of few and of many are not torn apart.
+ */
+static double middle(const struct place *v, size_t m, size_t without,
+                     bool upper)
 {
+    size_t others = without < m ? m - 1 : m;
+    size_t j = others % 2 || upper ? others / 2 : others / 2 - 1;
+
+    return v[j < without ? j : j + 1].value;
+}
+
+/* How far readings are from the middle of the others that are known. */
+static void place_event(struct fit *f, size_t e)
+{
+    uint64_t x = e;
+    bool upper = ep_splitmix64(&x) & 1;
     size_t m = 0;
 
-    for (size_t i = f->host[h]; i < f->host[h + 1]; i++) {
-        uint32_t e = f->r[i].event;
+    for (size_t i = f->event[e]; i < f->event[e + 1]; i++) {
+        const struct ep_clock_reading *r = &f->r[f->at[i]];
+        const struct ep_clock_line *l = &f->lines[r->host];
 
-        if (f->witness[e] < (f->lines[h].known ? 2U : 1U))
-            continue;
-        f->t[m] = f->r[i].y - f->lines[h].t0;
-        f->d[m] = f->r[i].y - f->centre[e] - f->lines[h].rate * f->t[m];
-        m++;
+        f->away[f->at[i]] = (double)NAN;
+        if (l->known)
+            f->places[m++] =
+                (struct place){ep_clock_line_correct(l, r->y), f->at[i]};
     }
-    return m;
+    f->known[e] = (uint32_t)m;
+    qsort(f->places, m, sizeof *f->places, by_value);
+    for (size_t i = 0; m > 1 && i < m; i++)
+        f->away[f->places[i].reading] =
+            f->places[i].value - middle(f->places, m, i, upper);
+    for (size_t i = f->event[e]; m && i < f->event[e + 1]; i++)
+        if (!f->lines[f->r[f->at[i]].host].known)
+            f->away[f->at[i]] =
+                f->r[f->at[i]].y - middle(f->places, m, m, upper);
+}
+
+static void place_events(struct fit *f)
+{
+    for (size_t e = 0; e < f->nevents; e++)
+        place_event(f, e);
+}
+
+/*
+ * How far a host's readings are from its line so far, in order of y: how many.
+ * All hosts of an event move at once, so that each goes its share of the way
+ * only, (m - 1) / m: of two hosts each half of it.
+ */
+static size_t gather(struct fit *f, uint32_t h)
+{
+    size_t n = 0;
+
+    for (size_t i = f->host[h]; i < f->host[h + 1]; i++) {
+        double m = f->known[f->r[i].event];
+
+        if (isnan(f->away[i]))
+            continue;
+        f->t[n] = f->r[i].y - f->lines[h].t0;
+        f->d[n++] = f->lines[h].known ? f->away[i] * (m - 1) / m : f->away[i];
+    }
+    return n;
 }
 
 /* Median slope of all pairs of n <= WINDOWS_MAX points in order of t. */
@@ -206,13 +258,11 @@ static double theil_sen(const double *t, const double *d, size_t n)
    the slope has to be small against the noise, or the median is one value's. */
 static double fit_rate(struct fit *f, size_t m, double *error)
 {
-    size_t n = m / WINDOW_READINGS;
-    double t[WINDOWS_MAX], d[WINDOWS_MAX], mean = 0, sum_t = 0, sum_d = 0;
-    double rate, middle;
+    size_t n = m < WINDOWS_MAX ? m : WINDOWS_MAX;
+    double t[WINDOWS_MAX], d[WINDOWS_MAX], mean = 0, sum = 0;
+    double rate, sigma;
 
     *error = (double)INFINITY;
-    if (n > WINDOWS_MAX)
-        n = WINDOWS_MAX;
     if (n < WINDOWS_MIN)
         return 0;
     for (size_t w = 0; w < n; w++) {
@@ -227,19 +277,16 @@ static double fit_rate(struct fit *f, size_t m, double *error)
     rate = theil_sen(t, d, n);
     for (size_t w = 0; w < n; w++)
         f->v[w] = d[w] - rate * t[w];
-    middle = ep_median(f->v, n);
-    for (size_t w = 0; w < n; w++) {
-        double e = d[w] - rate * t[w] - middle;
-
-        sum_t += (t[w] - mean) * (t[w] - mean);
-        sum_d += e * e + RESOLUTION * RESOLUTION;
-    }
-    if (sum_t > 0)
-        *error = sqrt(sum_d / (double)(n - 2) / sum_t);
-    return sum_t > 0 ? rate : 0;
+    sigma = EP_MAD_TO_SIGMA * ep_mad(f->v, n, ep_median(f->v, n));
+    sigma = hypot(sigma, RESOLUTION) * (1 + FEW / (double)(n - 2));
+    for (size_t w = 0; w < n; w++)
+        sum += (t[w] - mean) * (t[w] - mean);
+    if (sum > 0)
+        *error = sigma / sqrt(sum);
+    return sum > 0 ? rate : 0;
 }
 
-/* Fit a host's line, its rate too unless that is final. */
+/* Move a host's line to its readings, its rate too unless that is final. */
 static void fit_line(struct fit *f, uint32_t h, bool rates)
 {
     struct ep_clock_line *l = &f->lines[h];
@@ -254,7 +301,7 @@ static void fit_line(struct fit *f, uint32_t h, bool rates)
             f->d[i] -= more * f->t[i];
         l->rate += more;
     }
-    l->offset = ep_median(f->d, m);
+    l->offset += ep_median(f->d, m);
     l->n = m;
     l->known = true;
 }
@@ -389,22 +436,15 @@ static void choose_all(struct fit *f, size_t groups)
 
 /* ==== The whole ==== */
 
-/* How far single readings are from the line. An event's T has the host's own
-   reading in it; m / (m - 1) undoes that where T is a mean, as it is of two. */
+/* How far single readings are from the line. */
 static void measure_spread(struct fit *f, uint32_t h)
 {
     struct ep_clock_line *l = &f->lines[h];
     size_t m = 0;
 
-    for (size_t i = f->host[h]; i < f->host[h + 1]; i++) {
-        uint32_t e = f->r[i].event;
-        double k = f->witness[e];
-
-        if (k < 2)
-            continue;
-        f->d[m++] =
-            (ep_clock_line_correct(l, f->r[i].y) - f->centre[e]) * k / (k - 1);
-    }
+    for (size_t i = f->host[h]; i < f->host[h + 1]; i++)
+        if (!isnan(f->away[i]))
+            f->d[m++] = f->away[i];
     l->n = m;
     l->spread = ep_mad(f->d, m, 0);
     l->error = MEDIAN_ERROR * fmax(l->spread, RESOLUTION) / sqrt((double)m);
@@ -448,8 +488,9 @@ size_t ep_clock_fit(struct ep_clock_reading *r, size_t n, size_t nevents,
     f.host = ep_calloc(nhosts + 1, sizeof *f.host);
     f.event = ep_calloc(nevents + 1, sizeof *f.event);
     f.at = ep_calloc(n + 1, sizeof *f.at);
-    f.centre = ep_calloc(nevents + 1, sizeof *f.centre);
-    f.witness = ep_calloc(nevents + 1, sizeof *f.witness);
+    f.away = ep_calloc(n, sizeof *f.away);
+    f.known = ep_calloc(nevents + 1, sizeof *f.known);
+    f.places = ep_calloc(nhosts, sizeof *f.places);
     f.t = ep_calloc(most, sizeof *f.t);
     f.d = ep_calloc(most, sizeof *f.d);
     f.v = ep_calloc(most, sizeof *f.v);
@@ -461,8 +502,9 @@ size_t ep_clock_fit(struct ep_clock_reading *r, size_t n, size_t nevents,
     free(f.host);
     free(f.event);
     free(f.at);
-    free(f.centre);
-    free(f.witness);
+    free(f.away);
+    free(f.known);
+    free(f.places);
     free(f.t);
     free(f.d);
     free(f.v);

@@ -7,12 +7,15 @@
  * Each event gives readings of some hosts; nothing else is known of its T. One
  * host of each group (hosts that events join, directly or through others)
  * starts as the clock of all; hosts that share events with known ones become
- * known, until no more do. Then, over and over, T of each event becomes the
- * median of its hosts' corrected readings, and each host's line is fitted to
- * y - T: a Theil-Sen slope [1] over at most 32 windows' medians, and the median
- * of what is left. Medians, because a few events are no such thing (a number
- * that was used twice, a record of another run) and because hosts that lag in
- * some events must not move the others.
+ * known, until no more do. Then, over and over, each reading is compared with
+ * the middle one of the corrected readings of the event's other hosts, and each
+ * host's line is moved: by a Theil-Sen slope [1] over at most 32 windows'
+ * medians, and the median of what is left. Medians, because a few events are no
+ * such thing (a number that was used twice, a record of another run), because
+ * hosts that lag in some events must not move the others, and because chance is
+ * skewed: an end is late by a tail, never early. The host itself is left out:
+ * in events of three it is the middle one every third time, and a line that is
+ * a little wrong would stay where it is.
  *
  * In the end the clocks are made relative to the host nearest to the median of
  * its group, so that one wrong clock stays one wrong clock, and rates that are
@@ -39,7 +42,8 @@ struct ep_clock_line {
     double offset;  /* s ahead of the reference, at t0 */
     double rate;    /* s per s; 0 if it is not significant */
     double t0;      /* s, a reading of the clock; one per group */
-    double error;   /* standard error of offset, s */
+    double error;   /* standard error of offset, s, against those with which
+                       it shares events; along a chain of hosts these add up */
     double spread;  /* MAD of single readings from the line, s */
     uint64_t n;     /* events that tell */
     uint32_t group; /* 0, 1, ...; of hosts without n: no meaning */

@@ -18,6 +18,9 @@
 /* Communicators within a host have at most that many ranks. */
 #define LOCAL_RANKS 64
 
+/* Of a larger communicator about that many ranks are kept of each instance. */
+#define MANY_RANKS 8192
+
 #define BUCKETS ((size_t)1 << 16)
 
 struct comm {
@@ -71,6 +74,16 @@ void ep_clock_sample_free(struct ep_clock_sample *s)
 static bool is_chosen(uint64_t hash, int level)
 {
     return level == 0 || hash >> (64 - level) == 0;
+}
+
+/* Is it one of the ranks that are kept of an instance? */
+static bool is_kept(uint64_t hash, const struct ep_clock_taken *t)
+{
+    uint64_t x = hash + (uint64_t)t->comm_rank;
+
+    return t->nranks <= MANY_RANKS || t->comm_rank < 0 ||
+           (double)(ep_splitmix64(&x) >> 11) * 0x1p-53 * (double)t->nranks <
+               MANY_RANKS;
 }
 
 /* The communicator's number; -1 if there are too many. */
@@ -227,7 +240,7 @@ void ep_clock_sample_take(struct ep_clock_sample *s,
         return;
     x = t->seq ^ (uint64_t)comm << 40;
     hash = ep_splitmix64(&x);
-    if (!is_chosen(hash, s->comms[comm].level))
+    if (!is_chosen(hash, s->comms[comm].level) || !is_kept(hash, t))
         return;
     host = ep_intern_add(s->hosts, t->host, MAX_NAMES);
     if (host < 0)

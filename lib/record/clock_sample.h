@@ -9,12 +9,13 @@
  * op, seq) has as many leading zero bits as the level of its communicator.
  * The level is 0 at first; when the room is used up, communicators that hold
  * more than half of an even share go up one, and half of what they have is
- * dropped. Every end of a collective that is kept was seen, and which are kept
+ * dropped. All ends of a collective that is kept were seen, and which are kept
  * does not depend on time: a uniform sample of each communicator (the distinct
  * sampling of Gibbons, "Distinct sampling for highly-accurate answers to
  * distinct values queries and event reports", VLDB 2001). Communicators that
  * are rarely used keep all they have; those within one host, where they can be
- * told, keep nothing.
+ * told, keep nothing. Of an instance in a communicator of more than 8192 ranks
+ * about that many ends are kept, of other ranks each time.
  */
 #ifndef EP_RECORD_CLOCK_SAMPLE_H
 #define EP_RECORD_CLOCK_SAMPLE_H

@@ -249,6 +249,27 @@ static void check_no_drift(void)
     for (int h = 0; h < 100; h++)
         drifting += find(h) && find(h)->line.rate != 0;
     ok(drifting == 0);
+    /* where each of five is often the middle one of all */
+    for (int again = 0; again < 20; again++) {
+        begin(0.01, 0, 50 * US, 1 + 3 * (again % 2), 0);
+        for (int i = 0; i < 500; i++)
+            collective("all_reduce", "w", i, BEGIN + 3 * i, 0, 1, 5);
+        solve();
+        for (int h = 0; h < 5; h++)
+            drifting += find(h) && find(h)->line.rate != 0;
+    }
+    ok(drifting <= 2);
+}
+
+/* 20,000 ranks on 10 hosts: some ranks only are kept, and all hosts. */
+static void check_many_ranks(void)
+{
+    begin(0.01, 0, 50 * US, 2000, 0);
+    for (int i = 0; i < 10; i++)
+        collective("all_reduce", "w", i, BEGIN + 3 * i, 0, 1, 10);
+    solve();
+    ok(find(9) && find(9)->line.n == 10);
+    near(worst(0, 10, BEGIN, BEGIN + 30), 0, 4 * 50 * US / sqrt(800));
 }
 
 /* A host that is always late to begin, and all wait for it, is not skewed. One
@@ -472,6 +493,7 @@ int main(int argc, char **argv)
     check_offsets();
     check_drift();
     check_no_drift();
+    check_many_ranks();
     check_stragglers();
     check_lost();
     check_restart();
