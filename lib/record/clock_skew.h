@@ -60,7 +60,7 @@ struct ep_clock_host {
 
 struct ep_clock_table; /* opaque: clocks of hosts */
 
-/* What the records say. Cost: O(kept), some 0.5 s for EP_CLOCK_MAX. */
+/* What the records say. Cost: O(kept log kept), some 1 s for EP_CLOCK_MAX. */
 struct ep_clock_table *ep_clock_skew_solve(const struct ep_clock_skew *s);
 void ep_clock_table_free(struct ep_clock_table *t); /* NULL allowed */
 
