@@ -45,7 +45,7 @@ offset_of() { # offset_of HOST FILE
     [ "$(($(offset_of n1 out) - $(offset_of n3 out)))" -eq 7500 ]
     [ "$(($(offset_of n4 out) - $(offset_of n2 out)))" -eq 2 ]
     [[ $(jq -r 'select(.host == "n3") | .evidence' out) == \
-        "from 100 collectives, spread "*"s, error "*"s, drift 0 ppm, ahead of n"[12] ]]
+        "from 100 collectives, spread "*"s, error "*"s, drift 0 ppm, relative to n"[12] ]]
     run -0 bash -c 'cat d c b a | tlmcat --clock-skew -f text'
     [[ ${lines[0]} == host*offset*error*drift*collectives*spread ]]
     [[ ${lines[1]} == n3*-7.5\ s*100* ]]

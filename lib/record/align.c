@@ -172,7 +172,7 @@ void ep_align_gauge(const struct ep_clock_table *t,
     if (l->reference) {
         ep_buf_adds(room, ", the reference");
     } else {
-        ep_buf_adds(room, ", ahead of ");
+        ep_buf_adds(room, ", relative to ");
         ep_buf_adds(room, reference(t, l->group));
     }
     ep_record_begin(r, EP_GAUGE);

@@ -129,7 +129,7 @@ static void check_words(struct ep_clock_table *t)
     ok(ep_record_num(&r, EP_K_VALUE) == 8 && h[0].line.rate == 0);
     ok(ep_span_eq(ep_record_str(&r, EP_K_EVIDENCE),
                   "from 10 collectives, spread 0 s, error 147 ns, drift 0 ppm, "
-                  "ahead of a"));
+                  "relative to a"));
     ep_buf_reset(&b);
     ep_align_say_corrected(t, &b);
     ok(strcmp(b.ptr,
