@@ -3,13 +3,14 @@
  * tlmcat - cat for telemetry: any format in, records out, merged by time.
  *
  * Options and wiring only: formats are lib/record/import_*.c, merging is
- * record/stream.h, choosing record/select.h.
+ * record/stream.h, choosing record/select.h, clocks record/align.h.
  */
 #include "config.h"
 
 #include "base/buf.h"
 #include "base/cli.h"
 #include "base/clock.h"
+#include "record/align.h"
 #include "record/filter.h"
 #include "record/import.h"
 #include "record/pattern.h"
@@ -27,11 +28,16 @@ static struct {
     struct ep_opt_list pattern, patterns, type_of;
     int raw; /* enum ep_pattern_bars less 1, or -1 */
     bool formats, stats;
+    bool clock_skew, align_clocks;
 } opt = {.io = {.format = -1, .lateness = 5}, .raw = -1};
 
 static const struct ep_opt options[] = {
     EP_FILTER_OPTIONS(opt.io, "say on stderr what was printed",
                       "status 1 if no record came out"),
+    {0, "align-clocks", EP_OPT_FLAG, &opt.align_clocks, NULL,
+     "read twice, correct the clocks of hosts", 0, 0},
+    {0, "clock-skew", EP_OPT_FLAG, &opt.clock_skew, NULL,
+     "print how far the clocks of hosts are apart", 0, 0},
     {0, "follow", EP_OPT_FLAG, &opt.io.follow, NULL,
      "go on when files grow, are replaced, appear", 0, 0},
     {0, "formats", EP_OPT_FLAG, &opt.formats, NULL,
@@ -71,8 +77,10 @@ static const struct ep_program program = {
 struct run {
     struct ep_filter io;
     struct ep_select want;
-    uint64_t count[EP_TYPES + 1]; /* by type; the last: of types unknown */
-    uint64_t out, left;           /* printed; without a tsv form */
+    uint64_t count[EP_TYPES + 1];  /* by type; the last: of types unknown */
+    uint64_t out, left;            /* printed; without a tsv form */
+    struct ep_clock_skew *skew;    /* --clock-skew */
+    struct ep_clock_table *clocks; /* --align-clocks */
 };
 
 static int list_formats(void)
@@ -181,7 +189,13 @@ static void print(struct run *run, const struct ep_record *r,
 {
     if (run->io.opt->format == EP_CLI_JSONL ||
         (r->type == EP_OTHER && run->io.opt->format == EP_CLI_TEXT)) {
-        ep_filter_pass(&run->io, r, line);
+        if (line && run->clocks && ep_align_concerns(run->clocks, r)) {
+            ep_buf_reset(&run->io.text);
+            ep_align_line(line, r, &run->io.text);
+            (void)fwrite(run->io.text.ptr, 1, run->io.text.len, run->io.out);
+        } else {
+            ep_filter_pass(&run->io, r, line);
+        }
     } else if (r->type == EP_OTHER) {
         run->left++;
     } else if (run->io.opt->format == EP_CLI_TSV) {
@@ -203,6 +217,10 @@ static int copy(struct run *run, struct ep_error *err)
         if (!ep_select_match(&run->want, r))
             continue;
         run->count[r->type]++;
+        if (run->skew) {
+            ep_clock_skew_take(run->skew, r);
+            continue;
+        }
         run->out++;
         if (!opt.stats)
             print(run, r, line);
@@ -222,6 +240,112 @@ static void print_counts(const struct run *run, FILE *out)
                       (unsigned long long)ep_stream_bad(run->io.in));
 }
 
+/* What goes with what. */
+static int check_clocks(const char *const *paths, int n, struct ep_error *err)
+{
+    const char *other = opt.stats ? "stats" : opt.types.n ? "type" : NULL;
+
+    if (opt.clock_skew && opt.align_clocks)
+        other = "align-clocks";
+    if (opt.clock_skew && other)
+        return ep_error_set(err, EP_EUSAGE,
+                            "cannot use --clock-skew: not with --%s", other);
+    if (opt.align_clocks && opt.io.follow)
+        return ep_error_set(err, EP_EUSAGE,
+                            "cannot use --align-clocks: it reads the input "
+                            "twice, not with --follow");
+    return opt.align_clocks ? ep_align_check(paths, n, err) : 0;
+}
+
+/* Make ready for --clock-skew, or do the first pass of --align-clocks. */
+static int begin_clocks(struct run *run, const char *const *paths, int n,
+                        struct ep_error *err)
+{
+    struct ep_stream_config how = {.world = opt.io.world};
+    int rc = check_clocks(paths, n, err);
+
+    if (rc < 0)
+        return rc;
+    if (opt.clock_skew) {
+        run->skew = ep_clock_skew_new(0);
+        opt.io.no_merge = true; /* any order will do */
+    }
+    if (!opt.align_clocks)
+        return 0;
+    if (opt.io.from) { /* a wrong name is ep_filter_open's to refuse */
+        how.from = ep_importer_find(opt.io.from);
+        if (!how.from)
+            return 0;
+    }
+    run->clocks = ep_align_estimate(paths, n, &how);
+    opt.io.correct = ep_align_record;
+    opt.io.correct_ctx = run->clocks;
+    return 0;
+}
+
+static void remark(struct ep_clock_table *t,
+                   void (*say)(const struct ep_clock_table *t,
+                               struct ep_buf *out))
+{
+    struct ep_buf b;
+
+    ep_buf_init(&b);
+    say(t, &b);
+    if (b.len && !opt.io.quiet)
+        ep_cli_warn("%s", b.ptr);
+    ep_buf_free(&b);
+}
+
+static void free_clocks(struct run *run)
+{
+    ep_clock_skew_free(run->skew);
+    ep_clock_table_free(run->clocks);
+}
+
+/* One gauge for each host. */
+static void print_clocks(struct run *run)
+{
+    size_t n;
+    const struct ep_clock_host *h = ep_clock_table_hosts(run->clocks, &n);
+    struct ep_record r;
+    struct ep_buf room;
+
+    ep_buf_init(&room);
+    for (size_t i = 0; i < n && h[i].line.known; i++) {
+        ep_align_gauge(run->clocks, &h[i], &r, &room);
+        if (opt.io.format != EP_CLI_TEXT)
+            ep_filter_write(&run->io, &r);
+        run->out++;
+    }
+    if (run->out && opt.io.format == EP_CLI_TEXT) {
+        ep_buf_reset(&run->io.text);
+        ep_align_text(run->clocks, &run->io.text);
+        (void)fwrite(run->io.text.ptr, 1, run->io.text.len, run->io.out);
+    }
+    ep_buf_free(&room);
+}
+
+/* All was read: the answer of --clock-skew, and remarks. Returns why nothing
+   could be done, or NULL. */
+static const char *end_clocks(struct run *run)
+{
+    if (run->skew) {
+        run->clocks = ep_clock_skew_solve(run->skew);
+        print_clocks(run);
+    } else if (run->clocks) {
+        remark(run->clocks, ep_align_say_corrected);
+    }
+    if (!run->clocks)
+        return NULL;
+    remark(run->clocks, ep_align_say_unknown);
+    remark(run->clocks, ep_align_say_groups);
+    remark(run->clocks, ep_align_say_ambiguous);
+    return run->skew && run->out == 0
+               ? "cannot compare clocks: there is no collective of two hosts "
+                 "with ts, host and seq in the input"
+               : NULL;
+}
+
 int main(int argc, char **argv)
 {
     struct ep_patterns *patterns;
@@ -237,13 +361,18 @@ int main(int argc, char **argv)
         opt.io.format = ep_cli_default_format(opt.io.output);
     patterns = ep_patterns_new();
     if (use_patterns(patterns, &err) < 0 || choose(&run.want, &err) < 0 ||
+        begin_clocks(&run, (const char *const *)argv + first, argc - first,
+                     &err) < 0 ||
         ep_filter_open(&run.io, &opt.io, (const char *const *)argv + first,
                        argc - first, &err) < 0) {
         ep_cli_error(&err);
         ep_patterns_free(patterns);
+        free_clocks(&run);
         return EP_EXIT_TROUBLE;
     }
     rc = copy(&run, &err);
+    if (rc >= 0)
+        idle = end_clocks(&run);
     if (rc >= 0 && opt.stats)
         print_counts(&run, run.io.out);
     else if (opt.io.verbose)
@@ -262,6 +391,7 @@ int main(int argc, char **argv)
     if (ep_stream_inputs(run.io.in) == 0 && !opt.io.follow)
         idle = "cannot read anything: no file of a known format was given";
     rc = ep_filter_close(&run.io, rc, idle, run.out == 0, &err);
+    free_clocks(&run);
     ep_patterns_free(patterns);
     return ep_cli_end(rc);
 }

@@ -103,6 +103,8 @@ int ep_filter_open(struct ep_filter *f, const struct ep_filter_options *opt,
                                    .follow = opt->follow,
                                    .lateness = opt->lateness,
                                    .stop = &stop,
+                                   .correct = opt->correct,
+                                   .correct_ctx = opt->correct_ctx,
                                    .complain = complain,
                                    .on_wait = flush,
                                    .ctx = f};

@@ -27,6 +27,8 @@ struct ep_filter_options {
     int64_t world;    /* ranks of the job; 0: unknown */
     bool follow;      /* until SIGINT or SIGTERM, see struct ep_stream_config */
     double lateness;
+    void (*correct)(void *correct_ctx, struct ep_record *r); /* likewise */
+    void *correct_ctx;
     bool quiet, verbose, strict, exit_code;
     int64_t max_bad;
 };

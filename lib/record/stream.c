@@ -101,6 +101,8 @@ static bool advance(struct ep_stream *s, struct source *src)
         }
         if (rc > 0) {
             ep_ranks_map_take(s->ranks, &src->record);
+            if (s->config.correct)
+                s->config.correct(s->config.correct_ctx, &src->record);
             src->ts = ep_record_num(&src->record, EP_K_TS);
             if (isnan(src->ts) || s->config.no_merge)
                 src->ts = (double)-INFINITY;

@@ -45,6 +45,11 @@ struct ep_stream_config {
     const struct ep_importer *from; /* NULL: by the content of each input */
     /* Called for the first bad line, and for the first 3 failed inputs. */
     void (*complain)(void *ctx, const struct ep_error *err);
+    /* Called for each record before it finds its place among those of the other
+       inputs: may change its numbers, ts too (but the line stays as it was).
+       NULL: none. */
+    void (*correct)(void *correct_ctx, struct ep_record *r);
+    void *correct_ctx;
     /* Called before a read that would wait (ep_input_on_wait); may be NULL. */
     void (*on_wait)(void *ctx);
     void *ctx;
