@@ -296,6 +296,16 @@ need_tls() {
     run -0 url abort "$httpd/bytes/1" "$httpd/silent"
 }
 
+@test "exit() while transfers run" {
+    need_tls
+    export CURL_CA_BUNDLE=$cert
+    local round # run has an i of its own
+    for round in {1..20}; do
+        run -7 url leave "$tls/endless" "$tls"/{endless,silent,bytes/9}{,,} \
+            "$httpd/endless"
+    done
+}
+
 @test "a dead endpoint does not hold up the others" {
     local dead=http://127.0.0.1:1
     run -2 --separate-stderr url read -r 0 "$httpd/bytes/0" "$dead/" \

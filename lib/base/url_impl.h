@@ -84,7 +84,7 @@ struct ep_url_fetcher {
 extern struct ep_url_fetcher ep_url_fetcher;
 
 /* The thread; arg is ep_url_fetcher.pool. Ends when stop is set and no wish
- * is left: then every URL has been closed, and freed. */
+ * is left: then every URL has been closed, and freed, or the process ends. */
 void *ep_url_fetch(void *arg);
 
 #endif
