@@ -22,7 +22,7 @@
 
 /* New transfers wait while more is unread than this: URLs that are opened by
  * the thousand and read one after the other do not fill the memory. */
-#define EP_URL_UNREAD_BYTES ((size_t)16 << 20)
+#define EP_URL_UNREAD_BYTES ((size_t)8 << 20)
 
 enum ep_url_place {
     EP_URL_NEW,     /* in no list */

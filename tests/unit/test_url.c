@@ -423,7 +423,7 @@ static int verb_rate(const struct options *o, int n, char **urls)
     return got == 0 ? 0 : failed(&err);
 }
 
-/* abort URL...: starts all, reads a block of the first and closes them. */
+/* abort URL...: starts all, reads a block of the last and closes them. */
 static int verb_abort(const struct options *o, int n, char **urls)
 {
     struct reading *r = ep_calloc((size_t)n, sizeof *r);
@@ -434,7 +434,7 @@ static int verb_abort(const struct options *o, int n, char **urls)
     for (int i = 0; i < n; i++)
         r[i].u = ep_url_start(urls[i], &o->lim, &err);
     if (n > 0)
-        got = ep_url_read(r[0].u, dst, o->block, &err);
+        got = ep_url_read(r[n - 1].u, dst, o->block, &err);
     for (int i = 0; i < n; i++)
         ep_url_close(r[i].u);
     free(dst);
