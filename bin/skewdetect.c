@@ -418,7 +418,8 @@ int main(int argc, char **argv)
         opt.io.format = EP_CLI_JSONL;
     ep_filter_format(&opt.io);
     if (opt.tee && opt.io.format != EP_CLI_JSONL) {
-        ep_cli_warn("cannot use --tee with that form of output: it needs jsonl");
+        ep_cli_warn(
+            "cannot use --tee with that form of output: it needs jsonl");
         return EP_EXIT_TROUBLE;
     }
     status = run_all((const char *const *)argv + first, argc - first, &err);

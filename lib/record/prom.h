@@ -44,9 +44,11 @@
 struct ep_prom; /* opaque */
 
 /*
- * max     series at most; a record that needs more is refused. Text of names
- *         and labels is limited to 256 MiB likewise.
- * Memory: about 150 bytes for each set of labels, and 8 for each series.
+ * max     series at most; a record that needs more is refused. Labels count
+ *         with all series that they may come to have (a gauge: 3, with its
+ *         references). Text of names and labels is limited to 256 MiB likewise.
+ * Memory: about 150 bytes for each set of labels, and 0.9 KB for each name of a
+ * sensor.
  */
 struct ep_prom *ep_prom_new(size_t max);
 void ep_prom_free(struct ep_prom *p); /* NULL allowed */

@@ -273,7 +273,7 @@ static void add_label(struct ep_buf *out, const char *name, struct ep_span v)
 
 static void add_labels(struct ep_buf *out, struct ep_prometheus_line *line)
 {
-    struct label v[EP_PROMETHEUS_LABELS];
+    struct label v[EP_PROMETHEUS_LABELS] = {{.name = NULL}};
     int n = 0;
 
     qsort(line->labels, (size_t)line->nlabels, sizeof line->labels[0], by_name);

@@ -174,7 +174,7 @@ static inline bool pc_labels(struct prom_check *c, const char **p, char *all)
         if (i && strcspn(v[i], "=") == strcspn(v[i - 1], "=") &&
             memcmp(v[i], v[i - 1], strcspn(v[i], "=")) == 0)
             return pc_bad(c, "a label twice", v[i]);
-        strcat(strcat(all, v[i]), ",");
+        all += sprintf(all, "%s,", v[i]); /* 64 of 4000 fit */
     }
     return true;
 }
@@ -263,7 +263,7 @@ static inline bool pc_help(struct prom_check *c, const char *line)
 
     if (!pc_close(c))
         return false;
-    strcpy(c->last, c->family);
+    memcpy(c->last, c->family, sizeof c->last);
     if (n >= sizeof c->family || !line[n] || !line[n + 1])
         return pc_bad(c, "HELP without text", line);
     memcpy(c->family, line, n);

@@ -49,7 +49,7 @@ static const char *samples(struct ep_prom *p, const char *family)
 {
     static char found[4000];
     char *text = printed(p), why[1200];
-    size_t n, len = strlen(family);
+    size_t n, len = strlen(family), at = 0;
 
     if (!prom_check(text, why, &n))
         tap_ok(0, why, family, 0);
@@ -57,7 +57,8 @@ static const char *samples(struct ep_prom *p, const char *family)
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
         if (strncmp(line, family, len) == 0 &&
             (line[len] == '{' || line[len] == ' '))
-            strcat(strcat(found, line + len), "\n");
+            at += (size_t)snprintf(found + at, sizeof found - at, "%s\n",
+                                   line + len);
     free(text);
     return found;
 }
@@ -371,7 +372,7 @@ static void random_string(char *s, size_t room)
         (void)snprintf(s, room, "m{%s=\"%s\",%s=\"v\"}", bits[below(24)],
                        bits[below(24)], bits[below(24)]);
     while (n-- > 0 && strlen(s) + 10 < room)
-        strcat(s, bits[below(24)]);
+        (void)snprintf(s + strlen(s), 10, "%s", bits[below(24)]);
 }
 
 static void random_record(struct ep_record *r, char text[EP_KEYS][64])
