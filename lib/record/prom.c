@@ -192,7 +192,7 @@ static long row_of(struct ep_prom *p, const struct ep_prom_table *t,
     if (!ep_record_has(r, EP_K_RANK))
         add_label(&p->key, r, EP_K_COMM_RANK);
     ep_buf_addc(&p->key, '\0');
-    i = number_of(p, p->rows, !is_full(p, n));
+    i = number_of(p, p->rows, !is_full(p, 1));
     if (i < 0 || (size_t)i < known)
         return i;
     p->row = ep_grow(p->row, &p->row_cap, known + 1, sizeof *p->row);
@@ -201,17 +201,27 @@ static long row_of(struct ep_prom *p, const struct ep_prom_table *t,
     p->row[i] = (struct ep_prom_row){set, place, p->nvalues};
     for (size_t v = 0; v < 1 + n; v++)
         p->values[p->nvalues++] = (double)nan_value;
-    p->series += n;
     return i;
 }
 
 /* ==== Values ==== */
 
+/* A series begins with its first value; false: there is no room for it. */
+static bool has_room(struct ep_prom *p, const double *at)
+{
+    if (!isnan(*at))
+        return true;
+    if (is_full(p, 1))
+        return false;
+    p->series++;
+    return true;
+}
+
 static void update(struct ep_prom *p, long row, const struct ep_record *r)
 {
     const struct ep_prom_set *s = &p->set[p->row[row].set];
     double *v = p->values + p->row[row].at, ts = ep_record_num(r, EP_K_TS);
-    bool latest = !(ts < v[0]);
+    bool latest = !(ts < v[0]), full = false;
 
     if (latest && !isnan(ts))
         v[0] = ts;
@@ -219,15 +229,19 @@ static void update(struct ep_prom *p, long row, const struct ep_record *r)
         const struct ep_prom_metric *m = &s->metrics[i];
         double *at = &v[i + 1];
 
-        if (m->how == EP_PROM_COUNT)
-            *at = isnan(*at) ? 1 : *at + 1;
-        else if (m->how == EP_PROM_OTHER || !ep_record_has(r, m->key))
+        if (m->how == EP_PROM_OTHER ||
+            (m->how != EP_PROM_COUNT && !ep_record_has(r, m->key)))
             continue;
+        if (!has_room(p, at))
+            full = true;
+        else if (m->how == EP_PROM_COUNT)
+            *at = isnan(*at) ? 1 : *at + 1;
         else if (m->how == EP_PROM_SUM)
             *at = (isnan(*at) ? 0 : *at) + r->v[m->key].num;
-        else if (latest)
+        else if (latest || isnan(*at))
             *at = r->v[m->key].num * m->times;
     }
+    p->refused += full;
 }
 
 /* Find the row and update it. */
@@ -311,7 +325,7 @@ static long named_set(struct ep_prom *p, const struct ep_record *r)
     unit_len = p->key.len - 2;
     if (!probe)
         add_string(&p->key, ep_record_str(r, EP_K_NAME));
-    i = number_of(p, p->named, !is_full(p, 4));
+    i = number_of(p, p->named, !is_full(p, 1));
     if (i < 0)
         return i;
     if ((size_t)i < known)
@@ -366,8 +380,10 @@ static void set_open(struct ep_prom *p, struct ep_prom_episode *e, bool open)
 {
     double *v = &p->values[p->row[e->row].at + 1 + EP_PROM_ACTIVE];
 
-    if (isnan(*v))
+    if (isnan(*v)) {
         *v = 0;
+        p->series++;
+    }
     *v += (double)open - (double)e->open;
     e->open = open;
 }

@@ -44,9 +44,9 @@
 struct ep_prom; /* opaque */
 
 /*
- * max     series at most; a record that needs more is refused. Labels count
- *         with all series that they may come to have (a gauge: 3, with its
- *         references). Text of names and labels is limited to 256 MiB likewise.
+ * max     series at most (more only by event_active, of rows that are there);
+ *         a record that needs others is refused, or what of it needs them. Text
+ *         of names and labels is limited to 256 MiB likewise.
  * Memory: about 150 bytes for each set of labels, and 0.9 KB for each name of a
  * sensor.
  */

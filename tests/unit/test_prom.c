@@ -326,9 +326,9 @@ static void test_limit(void)
     text = printed(p);
     ok(prom_check(text, why, &n));
     free(text);
-    /* a host is 4 at most, of which 3 are there: loss, its step, when */
-    ok(n >= 20 && n <= 30);
-    ok(ep_prom_refused(p) >= 92 && ep_prom_refused(p) < 100);
+    /* of each host 3: loss, its step, when */
+    ok(n == 30);
+    ok(ep_prom_refused(p) == 90);
     /* what is known goes on */
     n = (size_t)ep_prom_refused(p);
     feed(p,
