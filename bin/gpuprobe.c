@@ -16,6 +16,7 @@
 #include "base/num.h"
 #include "base/outfile.h"
 #include "probe/probe.h"
+#include "record/prom_out.h"
 #include "record/record.h"
 
 #include <errno.h>
@@ -43,7 +44,7 @@ static struct {
 };
 
 static const struct ep_opt options[] = {
-    {'f', "format", EP_OPT_CHOICE, &opt.format, EP_CLI_FORMATS,
+    {'f', "format", EP_OPT_CHOICE, &opt.format, EP_CLI_RECORD_FORMATS,
      "form of the output [text on a terminal]", 0, 0},
     {'j', "threads", EP_OPT_INT, &opt.threads, "N",
      "threads [CPUs allowed; 1 with --cpu]", 1, EP_PROBE_MAX_THREADS},
@@ -78,7 +79,8 @@ static const struct ep_program program = {
 };
 
 struct run {
-    struct ep_outfile *file;
+    struct ep_outfile *file;  /* NULL with prom, */
+    struct ep_prom_out *prom; /* which has this instead */
     FILE *out;
     struct ep_buf text;
     struct ep_identity id;
@@ -104,6 +106,10 @@ static void where(const struct run *run, struct ep_record *r, double ts)
 
 static void print(struct run *run, const struct ep_record *r)
 {
+    if (run->prom) {
+        ep_prom_out_add(run->prom, r);
+        return;
+    }
     ep_buf_reset(&run->text);
     if (opt.format == EP_CLI_TSV)
         ep_record_print_tsv(r, &run->text);
@@ -252,9 +258,14 @@ static int measure_round(struct run *run, const struct ep_probe_goal *goal,
             return ep_error_prefix(err, "cannot trust %s", run->tests[i]->spec);
         report(run, &res, ts);
     }
-    if (run->busy > 0 && opt.format == EP_CLI_JSONL) {
+    if (run->busy > 0 &&
+        (opt.format == EP_CLI_JSONL || opt.format == EP_CLI_PROM)) {
         gauge(run, start, "cpu_share", run->cpu / run->busy);
         gauge(run, start, "cpu_wait", run->wait / run->busy);
+    }
+    if (run->prom) {
+        ep_prom_out_wait(run->prom);
+        return 0;
     }
     /* what failed is reported when the output is closed */
     return ep_outfile_ok(run->file, true) ? 0 : EP_ESYS;
@@ -341,33 +352,67 @@ static int by_line(struct run *run, struct ep_error *err)
     return rc;
 }
 
+/* ==== The whole ==== */
+
+static void complain(void *ctx, const struct ep_error *err)
+{
+    (void)ctx;
+    ep_cli_error(err);
+}
+
+static int open_output(struct run *run, struct ep_error *err)
+{
+    if (opt.format == EP_CLI_PROM) {
+        run->prom = ep_prom_out_open(opt.output, complain, NULL, err);
+        return run->prom ? 0 : err->code;
+    }
+    run->file = ep_outfile_open(opt.output, err);
+    if (!run->file)
+        return err->code;
+    run->out = ep_outfile_stream(run->file);
+    if (opt.format == EP_CLI_TSV) {
+        ep_record_tsv_header(EP_PROBE, &run->text);
+        (void)fwrite(run->text.ptr, 1, run->text.len, run->out);
+    }
+    return 0;
+}
+
+/* rc is what the measuring came to; so is what is returned. */
+static int close_output(struct run *run, int rc, struct ep_error *err)
+{
+    struct ep_error why;
+
+    if (run->prom) {
+        int closed = ep_prom_out_close(run->prom, rc == 0, &why);
+
+        if (rc == 0 && closed < 0) {
+            *err = why;
+            rc = closed;
+        }
+        return rc;
+    }
+    if (rc == 0 || !ep_outfile_ok(run->file, false))
+        return ep_outfile_commit(run->file, err);
+    ep_outfile_abort(run->file);
+    return rc;
+}
+
 static int run_all(struct ep_error *err)
 {
     struct run run = {.out = NULL};
-    struct ep_outfile *out;
     int rc = ep_identity_get(&run.id, NULL, err);
 
     if (rc < 0)
         return rc;
+    ep_buf_init(&run.text);
     rc = open_probes(&run, err);
-    out = rc < 0 ? NULL : ep_outfile_open(opt.output, err);
-    if (out) {
-        ep_buf_init(&run.text);
-        run.file = out;
-        run.out = ep_outfile_stream(out);
-        if (opt.format == EP_CLI_TSV) {
-            ep_record_tsv_header(EP_PROBE, &run.text);
-            (void)fwrite(run.text.ptr, 1, run.text.len, run.out);
-        }
+    if (rc >= 0)
+        rc = open_output(&run, err);
+    if (rc == 0) {
         rc = opt.on_line ? by_line(&run, err) : by_clock(&run, err);
-        if (rc == 0 || !ep_outfile_ok(out, false))
-            rc = ep_outfile_commit(out, err);
-        else
-            ep_outfile_abort(out);
-        ep_buf_free(&run.text);
-    } else if (rc == 0) {
-        rc = err->code;
+        rc = close_output(&run, rc, err);
     }
+    ep_buf_free(&run.text);
     for (int i = 0; i < run.ntests; i++)
         ep_probe_close(run.probes[i]);
     return rc;
@@ -396,10 +441,11 @@ int main(int argc, char **argv)
             ep_escape(shown, sizeof shown, argv[first], strlen(argv[first])));
         return EP_EXIT_TROUBLE;
     }
-    if (opt.output && strcmp(opt.output, "-") != 0 && !opt.rounds) {
+    if (opt.output && strcmp(opt.output, "-") != 0 && !opt.rounds &&
+        opt.format != EP_CLI_PROM) {
         ep_cli_warn(
             "cannot use --output with --repeat 0: the file would never "
-            "be whole");
+            "be whole (but with --format prom)");
         return EP_EXIT_TROUBLE;
     }
     if (opt.on_line && (opt.rounds != 1 || opt.interval > 0)) {

@@ -487,8 +487,7 @@ int main(int argc, char **argv)
     int first, status;
 
     first = ep_cli_begin(&program, argc, argv);
-    if (opt.io.format < 0)
-        opt.io.format = ep_cli_default_format(opt.io.output);
+    ep_filter_format(&opt.io);
     if (first == argc) {
         ep_cli_warn("cannot plan: no LAYOUT given (try --help)");
         return ep_cli_end(EP_EXIT_TROUBLE);

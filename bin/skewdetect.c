@@ -414,11 +414,12 @@ int main(int argc, char **argv)
     struct ep_error err = {.code = 0};
     int first = ep_cli_begin(&program, argc, argv), status;
 
-    if (opt.io.format < 0)
-        opt.io.format =
-            opt.tee ? EP_CLI_JSONL : ep_cli_default_format(opt.io.output);
+    if (opt.io.format < 0 && opt.tee && !opt.io.columns)
+        opt.io.format = EP_CLI_JSONL;
+    ep_filter_format(&opt.io);
     if (opt.tee && opt.io.format != EP_CLI_JSONL) {
-        ep_cli_warn("cannot use --tee with that --format: it needs jsonl");
+        ep_cli_warn(
+            "cannot use --tee with that form of output: it needs jsonl");
         return EP_EXIT_TROUBLE;
     }
     status = run_all((const char *const *)argv + first, argc - first, &err);

@@ -14,12 +14,10 @@
 #include "record/filter.h"
 #include "record/import.h"
 #include "record/pattern.h"
+#include "record/record_text.h"
 #include "record/select.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <string.h>
-#include <time.h>
 
 static struct {
     struct ep_filter_options io;
@@ -76,9 +74,10 @@ static const struct ep_program program = {
 
 struct run {
     struct ep_filter io;
+    struct ep_record_text text;
     struct ep_select want;
     uint64_t count[EP_TYPES + 1];  /* by type; the last: of types unknown */
-    uint64_t out, left;            /* printed; without a tsv form */
+    uint64_t out, left;            /* printed; without a form */
     struct ep_clock_skew *skew;    /* --clock-skew */
     struct ep_clock_table *clocks; /* --align-clocks */
 };
@@ -150,40 +149,6 @@ static int choose(struct ep_select *want, struct ep_error *err)
     return ep_select_init(want, &texts, err);
 }
 
-/* "03:14:15.926", local time; nothing of a record without ts. */
-static void add_clock(struct ep_buf *b, double ts)
-{
-    time_t whole = (time_t)(ts < 1e12 ? floor(ts) : 0);
-    struct tm tm;
-    char s[16];
-
-    if (!(ts < 1e12) || !localtime_r(&whole, &tm) ||
-        strftime(s, sizeof s, "%H:%M:%S", &tm) == 0) {
-        ep_buf_addf(b, "%12s", "");
-        return;
-    }
-    ep_buf_addf(b, "%s.%03d", s, (int)((ts - floor(ts)) * 1000));
-}
-
-/* One line for a reader: time, type, then key=value. */
-static void add_text(struct ep_buf *b, const struct ep_record *r)
-{
-    add_clock(b, ep_record_num(r, EP_K_TS));
-    ep_buf_addf(b, " %-7s", ep_type_table[r->type].name);
-    for (int k = EP_K_TS + 1; k < EP_KEYS; k++) {
-        enum ep_value kind = ep_key_value(r->type, (enum ep_key)k);
-
-        if (!ep_record_has(r, (enum ep_key)k))
-            continue;
-        ep_buf_addf(b, " %s=", ep_key_table[k].name);
-        if (kind == EP_V_NUMBER || kind == EP_V_INTEGER)
-            ep_buf_addf(b, kind == EP_V_INTEGER ? "%.0f" : "%.7g", r->v[k].num);
-        else
-            ep_buf_add_escaped(b, r->v[k].str.ptr, r->v[k].str.len);
-    }
-    ep_buf_addc(b, '\n');
-}
-
 static void print(struct run *run, const struct ep_record *r,
                   const struct ep_line *line)
 {
@@ -198,11 +163,11 @@ static void print(struct run *run, const struct ep_record *r,
         }
     } else if (r->type == EP_OTHER) {
         run->left++;
-    } else if (run->io.opt->format == EP_CLI_TSV) {
+    } else if (run->io.opt->format != EP_CLI_TEXT) {
         ep_filter_write(&run->io, r);
     } else {
         ep_buf_reset(&run->io.text);
-        add_text(&run->io.text, r);
+        ep_record_print_text(&run->text, r, &run->io.text);
         (void)fwrite(run->io.text.ptr, 1, run->io.text.len, run->io.out);
     }
 }
@@ -357,8 +322,11 @@ int main(int argc, char **argv)
 
     if (opt.formats)
         return list_formats();
-    if (opt.io.format < 0)
-        opt.io.format = ep_cli_default_format(opt.io.output);
+    ep_filter_format(&opt.io);
+    if (opt.stats && opt.io.format == EP_CLI_PROM) {
+        ep_cli_warn("cannot use --stats with --format prom");
+        return EP_EXIT_TROUBLE;
+    }
     patterns = ep_patterns_new();
     if (use_patterns(patterns, &err) < 0 || choose(&run.want, &err) < 0 ||
         begin_clocks(&run, (const char *const *)argv + first, argc - first,
@@ -386,7 +354,7 @@ int main(int argc, char **argv)
     if (run.left && !opt.io.quiet)
         ep_cli_warn(
             "%llu records of types that this version does not know "
-            "have no tsv form",
+            "cannot be printed in that form",
             (unsigned long long)run.left);
     if (ep_stream_inputs(run.io.in) == 0 && !opt.io.follow)
         idle = "cannot read anything: no file of a known format was given";

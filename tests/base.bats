@@ -215,7 +215,7 @@ bad() {
     run -2 --separate-stderr skewdetect --min-change nan
     [ "$stderr" = "skewdetect: cannot use 'nan' for --min-change: not a number" ]
     run -2 --separate-stderr skewdetect -f xml
-    [ "$stderr" = "skewdetect: cannot use 'xml' for --format: not one of text|jsonl|tsv" ]
+    [ "$stderr" = "skewdetect: cannot use 'xml' for --format: not one of text|jsonl|tsv|prom" ]
     run -2 --separate-stderr gpuprobe extra
     [ "$stderr" = "gpuprobe: cannot use operand 'extra': none is taken" ]
 }

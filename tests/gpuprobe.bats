@@ -141,7 +141,7 @@ x'
 
 @test "what could never be whole is refused" {
     run -2 --separate-stderr small --repeat 0 -o out
-    [ "$stderr" = "gpuprobe: cannot use --output with --repeat 0: the file would never be whole" ]
+    [ "$stderr" = "gpuprobe: cannot use --output with --repeat 0: the file would never be whole (but with --format prom)" ]
 }
 
 @test "sizes out of range are refused" {

@@ -500,7 +500,7 @@ EOF2
     run -2 --separate-stderr rebalance --max-bad 1.5 layout in
     [ "$stderr" = "rebalance: cannot use '1.5' for --max-bad: not a whole number" ]
     run -2 --separate-stderr rebalance -f xml layout in
-    [ "$stderr" = "rebalance: cannot use 'xml' for --format: not one of text|jsonl|tsv" ]
+    [ "$stderr" = "rebalance: cannot use 'xml' for --format: not one of text|jsonl|tsv|prom" ]
 }
 
 @test "--window: the median over the last N steps of a rank" {

@@ -97,10 +97,11 @@ unfollow() {
     done
 }
 
-@test "text is one line for each record" {
+@test "text is the date, and one line for each record" {
     printf '{"type":"step","ts":1700000000.25,"host":"n\\u001b1","rank":3,"step":7,"dur":0.125}\n' >in
     TZ=UTC run -0 tlmcat -f text in
-    [ "$output" = '22:13:20.250 step    host=n\x1b1 rank=3 step=7 dur=0.125' ]
+    [ "${lines[0]}" = '-- 2023-11-14 UTC --' ]
+    [ "${lines[1]}" = '22:13:20.250 step    host=n\x1b1 rank=3 step=7 dur=0.125' ]
 }
 
 @test "tsv and text show control characters, they do not obey them" {

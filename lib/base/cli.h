@@ -17,9 +17,13 @@ enum {
     EP_EXIT_TROUBLE = 2,
 };
 
-/* The forms of output that programs share, in the order of EP_CLI_FORMATS. */
-enum ep_cli_format { EP_CLI_TEXT, EP_CLI_JSONL, EP_CLI_TSV };
+/*
+ * The forms of output that programs share, in the order of EP_CLI_FORMATS; and
+ * of programs whose output is records.
+ */
+enum ep_cli_format { EP_CLI_TEXT, EP_CLI_JSONL, EP_CLI_TSV, EP_CLI_PROM };
 #define EP_CLI_FORMATS "text|jsonl|tsv"
+#define EP_CLI_RECORD_FORMATS EP_CLI_FORMATS "|prom"
 
 /*
  * First thing in main: opens /dev/null on descriptors 0 to 2 that the caller

@@ -35,7 +35,10 @@ static void flush(void *ctx)
 {
     const struct ep_filter *f = ctx;
 
-    (void)ep_outfile_ok(f->file, true);
+    if (f->prom)
+        ep_prom_out_wait(f->prom);
+    else
+        (void)ep_outfile_ok(f->file, true);
 }
 
 /* Look at the clock once in so many records; show progress so often. */
@@ -94,6 +97,35 @@ static void catch_signals(void)
     (void)sigaction(SIGTERM, &act, NULL);
 }
 
+void ep_filter_format(struct ep_filter_options *opt)
+{
+    if (opt->format < 0)
+        opt->format =
+            opt->columns ? EP_CLI_TSV : ep_cli_default_format(opt->output);
+}
+
+static int open_output(struct ep_filter *f, struct ep_error *err)
+{
+    const struct ep_filter_options *opt = f->opt;
+
+    if (opt->columns && opt->format != EP_CLI_TSV)
+        return ep_error_set(err, EP_EUSAGE,
+                            "cannot use --columns with that --format: it "
+                            "needs tsv");
+    if (opt->columns && ep_columns_init(&f->columns, opt->columns, err) < 0)
+        return err->code;
+    if (opt->format == EP_CLI_PROM) {
+        f->prom = ep_prom_out_open(opt->output, complain, NULL, err);
+        f->out = stdout;
+        return f->prom ? 0 : err->code;
+    }
+    f->file = ep_outfile_open(opt->output, err);
+    if (!f->file)
+        return err->code;
+    f->out = ep_outfile_stream(f->file);
+    return 0;
+}
+
 int ep_filter_open(struct ep_filter *f, const struct ep_filter_options *opt,
                    const char *const *paths, int n, struct ep_error *err)
 {
@@ -118,14 +150,14 @@ int ep_filter_open(struct ep_filter *f, const struct ep_filter_options *opt,
                                 "tlmcat --formats)",
                                 opt->from);
     }
-    f->file = ep_outfile_open(opt->output, err);
-    if (!f->file)
+    if (open_output(f, err) < 0)
         return err->code;
-    f->out = ep_outfile_stream(f->file);
     ep_buf_init(&f->text);
     f->begun = ep_clock_now(&ep_clock_mono);
     f->due = (double)NAN;
-    if (!opt->quiet && isatty(STDERR_FILENO) && is_out_of_sight(f->out))
+    if (!opt->quiet && isatty(STDERR_FILENO) &&
+        ((f->prom && !ep_prom_out_is_stdout(f->prom)) ||
+         is_out_of_sight(f->out)))
         f->due = f->begun + EVERY;
     ep_cli_before_message(wipe, f);
     if (opt->follow)
@@ -137,13 +169,18 @@ int ep_filter_open(struct ep_filter *f, const struct ep_filter_options *opt,
 int ep_filter_next(struct ep_filter *f, const struct ep_record **r,
                    const struct ep_line **line, struct ep_error *err)
 {
-    if (!ep_outfile_ok(f->file, false))
+    int rc;
+
+    if (f->file && !ep_outfile_ok(f->file, false))
         return 0;
     if (++f->unseen >= LOOK) {
         f->unseen = 0;
         progress(f);
     }
-    return ep_stream_next(f->in, r, line, err);
+    rc = ep_stream_next(f->in, r, line, err);
+    if (f->prom)
+        ep_prom_out_back(f->prom);
+    return rc;
 }
 
 int ep_filter_reject(struct ep_filter *f, const struct ep_error *why,
@@ -154,8 +191,17 @@ int ep_filter_reject(struct ep_filter *f, const struct ep_error *why,
 
 void ep_filter_write(struct ep_filter *f, const struct ep_record *r)
 {
+    if (f->prom) {
+        ep_prom_out_add(f->prom, r);
+        return;
+    }
     ep_buf_reset(&f->text);
-    if (f->opt->format == EP_CLI_TSV) {
+    if (f->columns.n) {
+        if (!f->headers)
+            ep_columns_header(&f->columns, &f->text);
+        f->headers = 1;
+        ep_columns_print(&f->columns, r, &f->text);
+    } else if (f->opt->format == EP_CLI_TSV) {
         if (!(f->headers >> r->type & 1))
             ep_record_tsv_header(r->type, &f->text);
         f->headers |= UINT32_C(1) << r->type;
@@ -198,23 +244,43 @@ static int judge(const struct ep_filter *f, const char *idle, bool found)
     return f->opt->exit_code && found ? EP_EXIT_FINDING : EP_EXIT_CLEAN;
 }
 
+/* Put the output in place, or (keep is false) leave things as they were. */
+static int finish_output(struct ep_filter *f, bool keep, struct ep_error *err)
+{
+    uint64_t refused;
+
+    if (!f->prom) {
+        if (keep)
+            return ep_outfile_commit(f->file, err);
+        ep_outfile_abort(f->file);
+        return 0;
+    }
+    refused = ep_prom_out_refused(f->prom);
+    if (refused)
+        ep_cli_warn("%llu records had no room among the series",
+                    (unsigned long long)refused);
+    return ep_prom_out_close(f->prom, keep, err);
+}
+
 int ep_filter_close(struct ep_filter *f, int rc, const char *idle, bool found,
                     struct ep_error *err)
 {
     int status = EP_EXIT_TROUBLE;
+    struct ep_error why;
+    bool to_stdout;
 
     wipe(f);
     ep_cli_before_message(NULL, NULL);
-    if (!ep_outfile_ok(f->file, false))
+    to_stdout = f->prom ? ep_prom_out_is_stdout(f->prom) : f->out == stdout;
+    if (f->file && !ep_outfile_ok(f->file, false))
         idle = NULL; /* the reading was given up for that */
     if (rc >= 0)
         status = judge(f, idle, found);
-    if (rc < 0 || (idle && f->out != stdout))
-        ep_outfile_abort(f->file); /* standard output keeps what was found */
     else
-        rc = ep_outfile_commit(f->file, err);
-    if (rc < 0) {
         ep_cli_error(err);
+    /* standard output keeps what was found */
+    if (finish_output(f, rc >= 0 && (!idle || to_stdout), &why) < 0) {
+        ep_cli_error(&why);
         status = EP_EXIT_TROUBLE;
     }
     ep_stream_close(f->in);

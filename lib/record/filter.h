@@ -12,6 +12,8 @@
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/outfile.h"
+#include "record/columns.h"
+#include "record/prom_out.h"
 #include "record/record.h"
 #include "record/stream.h"
 
@@ -20,12 +22,13 @@
 #include <stdio.h>
 
 struct ep_filter_options {
-    int format; /* enum ep_cli_format, or -1: ep_cli_default_format() */
+    int format; /* enum ep_cli_format, or -1: ep_filter_format() */
     const char *output;
-    const char *from; /* name of a format; NULL: by content */
-    bool no_merge;    /* for programs that offer it; likewise: */
-    int64_t world;    /* ranks of the job; 0: unknown */
-    bool follow;      /* until SIGINT or SIGTERM, see struct ep_stream_config */
+    const char *columns; /* of tsv; NULL: those of the types */
+    const char *from;    /* name of a format; NULL: by content */
+    bool no_merge;       /* for programs that offer it; likewise: */
+    int64_t world;       /* ranks of the job; 0: unknown */
+    bool follow; /* until SIGINT or SIGTERM, see struct ep_stream_config */
     double lateness;
     void (*correct)(void *correct_ctx, struct ep_record *r); /* likewise */
     void *correct_ctx;
@@ -39,7 +42,7 @@ struct ep_filter_options {
      "format",                                                                  \
      EP_OPT_CHOICE,                                                             \
      &(o).format,                                                               \
-     EP_CLI_FORMATS,                                                            \
+     EP_CLI_RECORD_FORMATS,                                                     \
      "form of the output [text on a terminal]",                                 \
      0,                                                                         \
      0},                                                                        \
@@ -52,6 +55,14 @@ struct ep_filter_options {
         {'q', "quiet", EP_OPT_FLAG, &(o).quiet, NULL, "no summary, no remarks", \
          0,   0},                                                               \
         {'v', "verbose", EP_OPT_FLAG, &(o).verbose, NULL, verbose_help, 0, 0},  \
+        {0,                                                                     \
+         "columns",                                                             \
+         EP_OPT_STRING,                                                         \
+         &(o).columns,                                                          \
+         "KEY[,KEY...]",                                                        \
+         "tsv with these columns, one header",                                  \
+         0,                                                                     \
+         0},                                                                    \
         {0,    "exit-code",    EP_OPT_FLAG, &(o).exit_code,                     \
          NULL, exit_code_help, 0,           0},                                 \
         {0,          "max-bad",                                                 \
@@ -67,8 +78,10 @@ struct ep_filter_options {
 struct ep_filter {
     const struct ep_filter_options *opt; /* borrowed */
     struct ep_stream *in;
-    struct ep_outfile *file;
-    FILE *out;          /* where the program writes */
+    struct ep_outfile *file;   /* NULL with prom, */
+    struct ep_prom_out *prom;  /* which has this instead */
+    struct ep_columns columns; /* n 0: those of the types */
+    FILE *out;          /* where the program writes; with prom it does not */
     struct ep_buf text; /* room for the program to format in */
     /* progress on a terminal: when it began, when it is due; NaN: never */
     double begun, due;
@@ -78,8 +91,15 @@ struct ep_filter {
 };
 
 /*
+ * Settle opt->format if it was not given: tsv with columns, else what
+ * ep_cli_default_format has. For main(), before it looks at the format.
+ */
+void ep_filter_format(struct ep_filter_options *opt);
+
+/*
  * Open n inputs (0: standard input) and the output. The output is flushed
- * before an input would wait, so that a pipeline is prompt. While files are
+ * before an input would wait, so that a pipeline is prompt; with prom a file is
+ * written then and now, see prom_out.h. While files are
  * read, progress is shown on stderr if that is a terminal and the output goes
  * to a file or to /dev/null (not with quiet). On error nothing is open.
  */
@@ -100,7 +120,7 @@ int ep_filter_next(struct ep_filter *f, const struct ep_record **r,
 int ep_filter_reject(struct ep_filter *f, const struct ep_error *why,
                      struct ep_error *err) EP_MUST_USE;
 
-/* Write a record in the form asked for: jsonl, or tsv with its header. */
+/* Write a record in the form asked for: jsonl, tsv with its header, prom. */
 void ep_filter_write(struct ep_filter *f, const struct ep_record *r);
 
 /*

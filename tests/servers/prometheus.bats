@@ -163,3 +163,80 @@ PY
         "$url/metrics"{,,,,,,,,,,,,,,,,,,,}
     [ -z "$stderr" ]
 }
+
+# ==== The other way: what we write, served by the node exporter ====
+
+# Serve the folder textfiles with nothing but its textfile collector.
+serve_textfiles() {
+    stop
+    url=http://127.0.0.1:$((20000 + RANDOM % 10000))
+    prometheus-node-exporter --web.listen-address="${url#http://}" \
+        --collector.disable-defaults --collector.textfile \
+        --collector.textfile.directory="$PWD/textfiles" >log.textfile 2>&1 &
+    exporter=$!
+    wait_for_answer
+}
+
+# records of types, ranks, sensors; the names that need rewriting
+write_textfile() {
+    {
+        steps 0 20 100
+        steps 1 20 200
+        echo '{"type":"coll","ts":1700000003,"host":"n1","rank":3,"op":"all_reduce","comm":"a\"b\\c\nd","dur":0.25,"bytes":1024}'
+        echo '{"type":"gauge","ts":1,"host":"n1","gpu":"GPU-8b22","name":"DCGM_FI_DEV_FB_USED{pod=\"a\",host=\"x\"}","value":536870912,"unit":"B","ref_own":5}'
+        echo '{"type":"gauge","ts":1,"name":"req_ms_bucket{le=\"0.5\"}","value":3,"unit":"1"}'
+        echo '{"type":"gauge","ts":1,"name":"Temp (hot spot) [C]","value":70.5,"unit":"degC"}'
+        echo '{"type":"event","ts":5,"eid":"e","kind":"onset","scope":"rank","id":"rank=1","since":4,"factor":2,"cause":"gpu"}'
+    } >in
+    mkdir -p textfiles
+    (umask 077 && tlmcat --no-merge -f prom -o textfiles/evenpace.prom in)
+}
+
+@test "promtool has nothing to say about -f prom" {
+    command -v promtool >/dev/null || skip "promtool is not installed"
+    write_textfile
+    run -0 --separate-stderr promtool check metrics <textfiles/evenpace.prom
+    [ -z "$output$stderr" ]
+    curl -s -f -o scrape "$url/metrics"
+    tlmcat -f prom scrape >foreign.prom
+    [ "$(grep -vc '^#' foreign.prom)" -gt 100 ]
+    run -0 --separate-stderr promtool check metrics <foreign.prom
+    [ -z "$output$stderr" ]
+    # it does find something where there is something
+    echo 'evenpace_x_milliseconds 1' >bad.prom
+    run -3 promtool check metrics <bad.prom
+}
+
+@test "the textfile collector serves what was written, and all of it" {
+    write_textfile
+    serve_textfiles
+    curl -s -f -o scrape "$url/metrics"
+    grep -x 'node_textfile_scrape_error 0' scrape
+    grep -q 'node_textfile_mtime_seconds{file=.*evenpace.prom"}' scrape
+    # labels are in another order, and empty ones added: compare as records
+    tlmcat scrape | jq -c 'select(.name | startswith("evenpace_")) |
+        del(.ts)' | sort >got
+    tlmcat textfiles/evenpace.prom | jq -c 'del(.ts)' | sort >want
+    [ "$(wc -l <want)" -gt 30 ]
+    diff want got
+}
+
+@test "a file that is rewritten all the time is always whole to the collector" {
+    mkdir textfiles
+    serve_textfiles
+    mkfifo pipe
+    tlmcat -f prom -o textfiles/evenpace.prom <pipe 3>&- &
+    local reader=$! i
+    exec 7>pipe
+    for i in 1 2 3 4 5 6 7 8; do
+        echo '{"type":"loss","ts":1,"step":'$i',"value":0.5}' >&7
+        local deadline=$((SECONDS + 20))
+        until curl -s -f "$url/metrics" >scrape &&
+            grep -qx "evenpace_loss_step $i" scrape; do
+            grep -qx 'node_textfile_scrape_error 0' scrape
+            [ "$SECONDS" -lt "$deadline" ]
+        done
+    done
+    exec 7>&-
+    wait "$reader"
+}
