@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/cli.h"
+#include "base/json_write.h"
 #include "record/filter.h"
 #include "record/import.h"
 #include "record/pattern.h"
@@ -24,6 +25,7 @@ static struct {
     const char *types, *where, *since, *until;
     const char *pattern, *patterns, *type_of;
     bool formats, stats;
+    bool json; /* -f jsonl was given, and is not a default */
 } opt = {.io = {.format = -1, .lateness = 5}};
 
 static const struct ep_opt options[] = {
@@ -33,6 +35,8 @@ static const struct ep_opt options[] = {
      "go on when files grow, are replaced, appear", 0, 0},
     {0, "formats", EP_OPT_FLAG, &opt.formats, NULL,
      "list the formats that are read", 0, 0},
+    {0, "interval", EP_OPT_DURATION, &opt.io.interval, "TIME",
+     "read all inputs again and again", 0.1, 86400 * 366},
     {0, "lateness", EP_OPT_DURATION, &opt.io.lateness, "TIME",
      "follow: how long a silent input holds up [5s]", 0, 86400},
     {0, "no-merge", EP_OPT_FLAG, &opt.io.no_merge, NULL,
@@ -41,6 +45,8 @@ static const struct ep_opt options[] = {
      "read any text by a pattern with named groups", 0, 0},
     {0, "patterns", EP_OPT_STRING, &opt.patterns, "FILE",
      "read any text by the patterns in FILE", 0, 0},
+    {0, "rounds", EP_OPT_INT, &opt.io.rounds, "N",
+     "interval: so often [until a signal]", 1, 1e15},
     {0, "since", EP_OPT_STRING, &opt.since, "TIME", "only from TIME on", 0, 0},
     {0, "stats", EP_OPT_FLAG, &opt.stats, NULL,
      "count records instead of printing them", 0, 0},
@@ -57,7 +63,7 @@ static const struct ep_opt options[] = {
 
 static const struct ep_program program = {
     .name = "tlmcat",
-    .operands = "[FILE ...]",
+    .operands = "[FILE | URL ...]",
     .purpose = "Read telemetry of any format, print records merged by time",
     .opts = options,
     .nopts = sizeof options / sizeof options[0],
@@ -172,7 +178,10 @@ static int copy(struct run *run, struct ep_error *err)
     return rc;
 }
 
-static void print_counts(const struct run *run, FILE *out)
+/* ==== What was in it ==== */
+
+/* Counts by type, of what is printed. */
+static void print_types(const struct run *run, FILE *out)
 {
     for (int t = 0; t <= EP_TYPES; t++)
         if (run->count[t])
@@ -182,6 +191,101 @@ static void print_counts(const struct run *run, FILE *out)
     if (ep_stream_bad(run->io.in))
         (void)fprintf(out, "%-8s %12llu\n", "bad",
                       (unsigned long long)ep_stream_bad(run->io.in));
+}
+
+/* Counts by format, of what was read; and why lines were bad. */
+static void print_sources(const struct run *run, FILE *out)
+{
+    int nformats, nreasons;
+    const struct ep_stream_format *f = ep_stream_formats(run->io.in, &nformats);
+    const struct ep_stream_reason *why =
+        ep_stream_reasons(run->io.in, &nreasons);
+
+    (void)fprintf(out, "\n%-15s %10s %12s %10s\n", "FORMAT", "INPUTS",
+                  "RECORDS", "BAD");
+    for (int i = 0; i < nformats; i++)
+        if (f[i].inputs)
+            (void)fprintf(out, "%-15s %10llu %12llu %10llu\n",
+                          f[i].importer->name, (unsigned long long)f[i].inputs,
+                          (unsigned long long)f[i].records,
+                          (unsigned long long)f[i].bad);
+    if (nreasons)
+        (void)fprintf(out, "\n%10s  %s\n", "BAD", "WHY, AND THE FIRST");
+    for (int i = 0; i < nreasons; i++)
+        (void)fprintf(out, "%10llu  %s (%s)\n", (unsigned long long)why[i].n,
+                      why[i].text, why[i].first);
+}
+
+/* All of that, a JSON object for each row. */
+static void add_json(const struct run *run, struct ep_buf *b)
+{
+    int nformats, nreasons;
+    const struct ep_stream_format *f = ep_stream_formats(run->io.in, &nformats);
+    const struct ep_stream_reason *why =
+        ep_stream_reasons(run->io.in, &nreasons);
+    struct ep_jw w;
+
+    ep_jw_init(&w, b);
+    for (int t = 0; t <= EP_TYPES; t++) {
+        if (!run->count[t])
+            continue;
+        ep_jw_begin_object(&w);
+        ep_jw_key_string(&w, "count", "type");
+        ep_jw_key_string(&w, "name",
+                         t < EP_TYPES ? ep_type_table[t].name : "others");
+        ep_jw_key_int(&w, "records", (int64_t)run->count[t]);
+        ep_jw_end_object(&w);
+        ep_jw_newline(&w);
+    }
+    for (int i = 0; i < nformats; i++) {
+        if (!f[i].inputs)
+            continue;
+        ep_jw_begin_object(&w);
+        ep_jw_key_string(&w, "count", "format");
+        ep_jw_key_string(&w, "name", f[i].importer->name);
+        ep_jw_key_int(&w, "inputs", (int64_t)f[i].inputs);
+        ep_jw_key_int(&w, "records", (int64_t)f[i].records);
+        ep_jw_key_int(&w, "bad", (int64_t)f[i].bad);
+        ep_jw_end_object(&w);
+        ep_jw_newline(&w);
+    }
+    for (int i = 0; i < nreasons; i++) {
+        ep_jw_begin_object(&w);
+        ep_jw_key_string(&w, "count", "bad");
+        ep_jw_key_string(&w, "name", why[i].text);
+        ep_jw_key_int(&w, "bad", (int64_t)why[i].n);
+        ep_jw_key_string(&w, "first", why[i].first);
+        ep_jw_end_object(&w);
+        ep_jw_newline(&w);
+    }
+}
+
+static void print_stats(struct run *run)
+{
+    if (!opt.json) {
+        print_types(run, run->io.out);
+        print_sources(run, run->io.out);
+        return;
+    }
+    ep_buf_reset(&run->io.text);
+    add_json(run, &run->io.text);
+    (void)fwrite(run->io.text.ptr, 1, run->io.text.len, run->io.out);
+}
+
+/* Remarks on what was read. */
+static void remark(const struct run *run)
+{
+    if (ep_stream_passed_over(run->io.in) && opt.io.verbose)
+        ep_cli_warn("%llu files in folders are of no known format",
+                    (unsigned long long)ep_stream_passed_over(run->io.in));
+    if (ep_stream_late(run->io.in) && !opt.io.quiet)
+        ep_cli_warn("%llu records came late: after others with a later ts",
+                    (unsigned long long)ep_stream_late(run->io.in));
+    if (run->left && !opt.io.quiet)
+        ep_cli_warn(
+            "%llu records of types that this version does not know "
+            "have no tsv form",
+            (unsigned long long)run->left);
 }
 
 int main(int argc, char **argv)
@@ -195,6 +299,9 @@ int main(int argc, char **argv)
 
     if (opt.formats)
         return list_formats();
+    opt.json = opt.io.format == EP_CLI_JSONL;
+    /* counts do not depend on the order; but which rank is known when does */
+    opt.io.no_merge |= opt.stats && !opt.where && !opt.io.follow;
     if (opt.io.format < 0)
         opt.io.format = ep_cli_default_format(opt.io.output);
     patterns = ep_patterns_new();
@@ -209,21 +316,12 @@ int main(int argc, char **argv)
     }
     rc = copy(&run, &err);
     if (rc >= 0 && opt.stats)
-        print_counts(&run, run.io.out);
+        print_stats(&run);
     else if (opt.io.verbose)
-        print_counts(&run, stderr);
-    if (ep_stream_passed_over(run.io.in) && opt.io.verbose)
-        ep_cli_warn("%llu files in folders are of no known format",
-                    (unsigned long long)ep_stream_passed_over(run.io.in));
-    if (ep_stream_late(run.io.in) && !opt.io.quiet)
-        ep_cli_warn("%llu records came late: after others with a later ts",
-                    (unsigned long long)ep_stream_late(run.io.in));
-    if (run.left && !opt.io.quiet)
-        ep_cli_warn(
-            "%llu records of types that this version does not know "
-            "have no tsv form",
-            (unsigned long long)run.left);
-    if (ep_stream_inputs(run.io.in) == 0 && !opt.io.follow)
+        print_types(&run, stderr);
+    remark(&run);
+    if (ep_stream_inputs(run.io.in) == 0 && !opt.io.follow &&
+        !(opt.io.interval > 0))
         idle = "cannot read anything: no file of a known format was given";
     rc = ep_filter_close(&run.io, rc, idle, run.out == 0, &err);
     ep_patterns_free(patterns);

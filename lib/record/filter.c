@@ -11,6 +11,7 @@
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -83,7 +84,7 @@ static void on_signal(int number)
     stop = 1;
 }
 
-/* A stream that is followed ends by a signal, and all is written then; a
+/* A stream without an end ends by a signal, and all is written then; a
    second one ends the program at once. */
 static void catch_signals(void)
 {
@@ -94,6 +95,26 @@ static void catch_signals(void)
     (void)sigaction(SIGTERM, &act, NULL);
 }
 
+/* Do the options and inputs for repeated reading go together? */
+static int check_interval(const struct ep_filter_options *opt,
+                          const char *const *paths, int n, struct ep_error *err)
+{
+    if (!(opt->interval > 0))
+        return opt->rounds ? ep_error_set(err, EP_EUSAGE,
+                                          "cannot use --rounds: no --interval "
+                                          "given")
+                           : 0;
+    if (opt->follow)
+        return ep_error_set(err, EP_EUSAGE,
+                            "cannot use --interval together with --follow");
+    for (int i = 0; i < n || !n; i++)
+        if (!n || strcmp(paths[i], "-") == 0)
+            return ep_error_set(err, EP_EUSAGE,
+                                "cannot use --interval: standard input cannot "
+                                "be read again");
+    return 0;
+}
+
 int ep_filter_open(struct ep_filter *f, const struct ep_filter_options *opt,
                    const char *const *paths, int n, struct ep_error *err)
 {
@@ -102,12 +123,16 @@ int ep_filter_open(struct ep_filter *f, const struct ep_filter_options *opt,
                                    .world = opt->world,
                                    .follow = opt->follow,
                                    .lateness = opt->lateness,
+                                   .interval = opt->interval,
+                                   .rounds = opt->rounds,
                                    .stop = &stop,
                                    .complain = complain,
                                    .on_wait = flush,
                                    .ctx = f};
 
     *f = (struct ep_filter){.opt = opt};
+    if (check_interval(opt, paths, n, err) < 0)
+        return EP_EUSAGE;
     if (opt->from) {
         how.from = ep_importer_find(opt->from);
         if (!how.from)
@@ -126,7 +151,7 @@ int ep_filter_open(struct ep_filter *f, const struct ep_filter_options *opt,
     if (!opt->quiet && isatty(STDERR_FILENO) && is_out_of_sight(f->out))
         f->due = f->begun + EVERY;
     ep_cli_before_message(wipe, f);
-    if (opt->follow)
+    if (opt->follow || opt->interval > 0)
         catch_signals();
     f->in = ep_stream_open(paths, n, &how);
     return 0;
@@ -187,6 +212,11 @@ static int judge(const struct ep_filter *f, const char *idle, bool found)
     if (ep_stream_failed(f->in) > 1)
         ep_cli_warn("%d inputs could not be read in all",
                     ep_stream_failed(f->in));
+    if (ep_stream_missed(f->in) && !f->opt->quiet)
+        ep_cli_warn(
+            "%llu rounds were left out: others took longer than "
+            "--interval",
+            (unsigned long long)ep_stream_missed(f->in));
     if (ep_stream_failed(f->in) || bad > (uint64_t)f->opt->max_bad)
         return EP_EXIT_TROUBLE;
     if (idle) {
