@@ -89,17 +89,29 @@ static unsigned allowed(void)
     return (unsigned)limit.rlim_cur / 2;
 }
 
-/* open(2) with room made for it. */
+static bool make_room(void)
+{
+    bool parked;
+
+    lock();
+    parked = park_one();
+    unlock();
+    return parked;
+}
+
+/* open(2) with room made for it. Not under the lock: a FIFO may wait long. */
 static int open_file(const char *path)
 {
     int fd;
 
+    lock();
     while (pool.open >= allowed() && park_one())
         continue;
+    unlock();
     do {
         fd = open(path, O_RDONLY | O_CLOEXEC);
     } while (fd < 0 && (errno == EINTR ||
-                        ((errno == EMFILE || errno == ENFILE) && park_one())));
+                        ((errno == EMFILE || errno == ENFILE) && make_room())));
     return fd;
 }
 
@@ -109,36 +121,34 @@ int ep_fdpool_open(struct ep_fdpool_file *f, const char *path,
                    struct ep_error *err)
 {
     struct stat st;
-    int errnum;
+    int fd = open_file(path), errnum = errno;
 
     *f = (struct ep_fdpool_file){.fd = -1};
-    lock();
-    f->fd = open_file(path);
-    errnum = errno;
-    if (f->fd >= 0 && (fstat(f->fd, &st) != 0 || S_ISDIR(st.st_mode))) {
+    if (fd >= 0 && (fstat(fd, &st) != 0 || S_ISDIR(st.st_mode))) {
         errnum = EISDIR;
-        (void)close(f->fd);
-        f->fd = -1;
+        (void)close(fd);
+        fd = -1;
     }
-    if (f->fd >= 0) {
-        f->path = ep_strdup(path);
-        f->regular = S_ISREG(st.st_mode);
-        f->size = (uint64_t)st.st_size;
-        f->dev = st.st_dev;
-        f->ino = st.st_ino;
-        f->held = !f->regular;
-        if (f->regular) {
-            pool.open++;
-            enlist(f);
-        }
+    if (fd < 0) {
+        (void)ep_error_set(err, EP_ESYS, "%s", strerror(errnum));
+        if (err)
+            err->sys_errno = errnum;
+        return EP_ESYS;
     }
-    unlock();
-    if (f->fd >= 0)
-        return 0;
-    (void)ep_error_set(err, EP_ESYS, "%s", strerror(errnum));
-    if (err)
-        err->sys_errno = errnum;
-    return EP_ESYS;
+    *f = (struct ep_fdpool_file){.fd = fd,
+                                 .regular = S_ISREG(st.st_mode),
+                                 .held = !S_ISREG(st.st_mode),
+                                 .path = ep_strdup(path),
+                                 .size = (uint64_t)st.st_size,
+                                 .dev = st.st_dev,
+                                 .ino = st.st_ino};
+    if (f->regular) {
+        lock();
+        pool.open++;
+        enlist(f);
+        unlock();
+    }
+    return 0;
 }
 
 void ep_fdpool_borrow(struct ep_fdpool_file *f, int fd)
@@ -146,7 +156,7 @@ void ep_fdpool_borrow(struct ep_fdpool_file *f, int fd)
     *f = (struct ep_fdpool_file){.fd = fd, .held = true};
 }
 
-/* Open a parked file again; under the lock. */
+/* Open a parked file again. */
 static int unpark(struct ep_fdpool_file *f, uint64_t offset,
                   struct ep_error *err)
 {
@@ -167,7 +177,9 @@ static int unpark(struct ep_fdpool_file *f, uint64_t offset,
     }
     f->fd = fd;
     f->size = (uint64_t)st.st_size;
+    lock();
     pool.open++;
+    unlock();
     return 0;
 }
 
@@ -179,11 +191,10 @@ int ep_fdpool_take(struct ep_fdpool_file *f, uint64_t offset,
     if (f->held)
         return f->fd;
     lock();
+    delist(f);
+    unlock();
     if (f->fd < 0)
         rc = unpark(f, offset, err);
-    else
-        delist(f);
-    unlock();
     return rc < 0 ? rc : f->fd;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/num.h"
+#include "base/url.h"
 #include "record/import.h"
 
 #include <math.h>
@@ -95,10 +96,18 @@ static void catch_signals(void)
     (void)sigaction(SIGTERM, &act, NULL);
 }
 
-/* Do the options and inputs for repeated reading go together? */
-static int check_interval(const struct ep_filter_options *opt,
-                          const char *const *paths, int n, struct ep_error *err)
+/* Do the options for reading on and on go together with the inputs? */
+static int check_inputs(const struct ep_filter_options *opt,
+                        const char *const *paths, int n, struct ep_error *err)
 {
+    char shown[200];
+
+    for (int i = 0; i < n && opt->follow; i++)
+        if (ep_url_is(paths[i]))
+            return ep_error_set(err, EP_EUSAGE,
+                                "cannot use --follow: %s can be read again "
+                                "and again only (--interval)",
+                                ep_url_shown(shown, sizeof shown, paths[i]));
     if (!(opt->interval > 0))
         return opt->rounds ? ep_error_set(err, EP_EUSAGE,
                                           "cannot use --rounds: no --interval "
@@ -131,7 +140,7 @@ int ep_filter_open(struct ep_filter *f, const struct ep_filter_options *opt,
                                    .ctx = f};
 
     *f = (struct ep_filter){.opt = opt};
-    if (check_interval(opt, paths, n, err) < 0)
+    if (check_inputs(opt, paths, n, err) < 0)
         return EP_EUSAGE;
     if (opt->from) {
         how.from = ep_importer_find(opt->from);

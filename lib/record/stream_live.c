@@ -10,6 +10,7 @@
 #include "config.h"
 
 #include "base/clock.h"
+#include "base/url.h"
 #include "record/stream_impl.h"
 
 #include <math.h>
@@ -112,7 +113,7 @@ static bool may_grow(const char *path)
 {
     struct stat st;
 
-    return strcmp(path, "-") != 0 &&
+    return strcmp(path, "-") != 0 && !ep_url_is(path) &&
            (stat(path, &st) != 0 || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode));
 }
 

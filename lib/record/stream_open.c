@@ -23,6 +23,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 
 enum { MANY = 32 };
@@ -214,11 +215,22 @@ static void expand(struct ep_stream *s)
     }
 }
 
+/* To open a pipe is to wait for its writer: show what there is. */
+static void before_open(const struct ep_stream *s, const char *path)
+{
+    struct stat st;
+
+    if (s->config.no_merge && s->config.on_wait && stat(path, &st) == 0 &&
+        !S_ISREG(st.st_mode))
+        s->config.on_wait(s->config.ctx);
+}
+
 /* The path with that number: a URL is on its way already. */
 static void open_path(struct ep_stream *s, size_t i)
 {
     struct source *src = s->started[i];
 
+    before_open(s, s->paths.v[i].path);
     s->started[i] = NULL;
     if (src)
         (void)admit(s, src);
