@@ -60,6 +60,7 @@ struct ep_input {
     unsigned char *raw; /* NULL until something is in it */
     char *head;         /* what was peeked at; NULL once it was read */
     size_t head_at, head_len;
+    size_t mark; /* bytes of a byte order mark, before everything else */
     size_t buffer_bytes;
     struct ep_error late; /* code != 0: report it after the data */
     void (*on_wait)(void *ctx);
@@ -490,7 +491,7 @@ static int read_head(struct ep_input *in, struct ep_error *err)
     } while (n > 0 && may_be_mark(in));
     if (!in->begun && in->head_len >= BOM_BYTES &&
         memcmp(in->head, BOM, BOM_BYTES) == 0)
-        in->head_at = BOM_BYTES;
+        in->head_at = in->mark = BOM_BYTES;
     in->begun = true;
     return 0;
 }
@@ -517,10 +518,8 @@ static void drop_head(struct ep_input *in)
 
 void ep_input_rewind(struct ep_input *in)
 {
-    size_t mark = in->head_at;
-
     if (!in->file.regular || in->follow || in->ahead || in->failed ||
-        !in->begun || (in->gz && mark))
+        !in->begun || (in->gz && in->mark))
         return;
     if (in->gz)
         ep_gz_restart(in->gz);
@@ -528,7 +527,8 @@ void ep_input_rewind(struct ep_input *in)
     free(in->raw);
     in->raw = NULL;
     in->raw_at = in->raw_len = 0;
-    in->raw_offset = in->bytes = mark;
+    in->raw_offset = in->mark;
+    in->bytes = in->mark;
     in->ended = false;
     if (in->raw_cap > in->buffer_bytes / 2)
         in->raw_cap = in->buffer_bytes / 2;

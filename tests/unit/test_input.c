@@ -295,7 +295,7 @@ static void check_parking(void)
         (void)snprintf(name[f], sizeof name[f], "%s-%d", path, f);
         out = fopen(name[f], "w");
         for (int i = 0; out && i < 20000; i++)
-            (void)fprintf(out, "%03d%04d\n", f, i);
+            (void)fprintf(out, "%02d%05d\n", f, i);
         if (!out || fclose(out) != 0)
             exit(99);
         in[f] = ep_input_open(name[f], &err);
@@ -305,7 +305,7 @@ static void check_parking(void)
         for (int f = 0; f < FILES; f++) {
             char want[16];
 
-            (void)snprintf(want, sizeof want, "%03d%04d\n", f, i);
+            (void)snprintf(want, sizeof want, "%02d%05d\n", f, i);
             wrong += f != 7 && (ep_input_read(in[f], got, 8, &err) != 8 ||
                                 memcmp(got, want, 8) != 0);
         }
