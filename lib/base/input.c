@@ -313,19 +313,24 @@ static ssize_t read_some(struct ep_input *in, void *dst, size_t cap,
 
 /* ==== What is compressed ==== */
 
+static void need_raw(struct ep_input *in)
+{
+    if (!in->raw)
+        in->raw = ep_realloc(NULL, in->raw_cap, 1);
+}
+
 /* Append to raw, behind what is not used yet. */
 static int refill(struct ep_input *in, struct ep_error *err)
 {
     ssize_t n;
 
+    need_raw(in);
     if (in->raw_at) {
         memmove(in->raw, in->raw + in->raw_at, in->raw_len - in->raw_at);
         in->raw_offset += in->raw_at;
         in->raw_len -= in->raw_at;
         in->raw_at = 0;
     }
-    if (!in->raw)
-        in->raw = ep_realloc(NULL, in->raw_cap, 1);
     n = read_some(in, in->raw + in->raw_len, in->raw_cap - in->raw_len, err);
     if (n < 0)
         return (int)n;
@@ -389,6 +394,7 @@ static ssize_t read_gz(struct ep_input *in, void *dst, size_t cap,
 {
     size_t got = 0;
 
+    need_raw(in);
     while (!got && !in->late.code) {
         size_t used = in->raw_len - in->raw_at;
         int rc;
