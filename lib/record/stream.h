@@ -69,9 +69,10 @@ struct ep_stream_config {
  * files is raised as far as it can be), but not with follow, which keeps them
  * open. With no_merge one is open at a time.
  * Memory per input, while it is read: up to 32 inputs 0.4 MiB, and 0.5 MiB more
- * for 16 that inflate in threads; of many n, 4 KiB and a buffer of 64 MiB / n,
- * but 16 to 128 KiB, which grows to hold the longest line; of gzip 48 KiB and
- * half such a buffer beside. What an importer keeps comes on top.
+ * for 16 that inflate in threads; of many n a buffer of 64 MiB / n, but 16 to
+ * 128 KiB, which grows to hold the longest line, and some KiB beside: in all
+ * 26 KiB of 5,000 files of records, 74 KiB if they are compressed (measured).
+ * What other importers keep comes on top.
  */
 struct ep_stream *ep_stream_open(const char *const *paths, int n,
                                  const struct ep_stream_config *config);
