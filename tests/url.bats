@@ -291,9 +291,21 @@ need_tls() {
     [ "$(printf '%s\n' "$output" | sort -u)" = "900000 bytes, 0 wrong" ]
 }
 
-@test "closing what still runs or waits" {
-    run -0 url abort "$httpd/endless" "$httpd"/{endless,silent,stall/10}{,,,,,}
-    run -0 url abort "$httpd/bytes/1" "$httpd/silent"
+@test "one whose reader waits goes past those that hang; closing them all" {
+    # eight of these hold all the places of the host, for ever
+    run -0 url abort -s 0 "$httpd"/{silent,stall/10}{,,,,,} "$httpd/bytes/1"
+    run -0 url abort -s 0 "$httpd"/{endless,silent}{,,,,,} "$httpd/endless"
+    run -0 url abort "$httpd/silent" "$httpd/bytes/1"
+}
+
+@test "exit() while transfers run" {
+    need_tls
+    export CURL_CA_BUNDLE=$cert
+    local round # run has an i of its own
+    for round in {1..20}; do
+        run -7 url leave "$tls/endless" "$tls"/{endless,silent,bytes/9}{,,} \
+            "$httpd/endless"
+    done
 }
 
 @test "a dead endpoint does not hold up the others" {

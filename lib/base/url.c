@@ -20,6 +20,16 @@ struct ep_url_fetcher ep_url_fetcher = {.life = PTHREAD_MUTEX_INITIALIZER,
 
 /* ---- starting and stopping ------------------------------------------------ */
 
+/* Stop it and wait until it has; life is held. */
+static void stop_thread(void)
+{
+    (void)pthread_mutex_lock(&ep_url_fetcher.lock);
+    ep_url_fetcher.stop = true;
+    (void)pthread_mutex_unlock(&ep_url_fetcher.lock);
+    ep_http_wake(ep_url_fetcher.pool);
+    (void)pthread_join(ep_url_fetcher.thread, NULL);
+}
+
 static void before_fork(void)
 {
     (void)pthread_mutex_lock(&ep_url_fetcher.life);
@@ -44,9 +54,26 @@ static void in_child(void)
     after_fork();
 }
 
-static void watch_forks(void)
+/*
+ * A program that leaves by exit() closes nothing, and the TLS library's own
+ * handler then frees what the thread is using. Ours was registered later, so
+ * that it is called before that one.
+ */
+static void at_exit(void)
+{
+    /* not taken: somebody is just starting or stopping the thread */
+    if (pthread_mutex_trylock(&ep_url_fetcher.life) != 0)
+        return;
+    if (ep_url_fetcher.pool &&
+        !pthread_equal(pthread_self(), ep_url_fetcher.thread))
+        stop_thread();
+    (void)pthread_mutex_unlock(&ep_url_fetcher.life);
+}
+
+static void watch_process(void)
 {
     (void)pthread_atfork(before_fork, after_fork, in_child);
+    (void)atexit(at_exit);
 }
 
 /* Make sure that the thread runs; ep_url_fetcher.life is held. */
@@ -58,10 +85,10 @@ static int start_thread(struct ep_error *err)
 
     if (ep_url_fetcher.pool)
         return 0;
-    (void)pthread_once(&once, watch_forks);
     ep_url_fetcher.pool = ep_http_pool_new(err);
     if (!ep_url_fetcher.pool)
         return err->code;
+    (void)pthread_once(&once, watch_process);
     ep_url_fetcher.stop = false;
     (void)sigfillset(&all); /* signals are for the program's own threads */
     (void)pthread_sigmask(SIG_BLOCK, &all, &old);
@@ -148,11 +175,7 @@ void ep_url_close(struct ep_url *u)
     (void)pthread_mutex_lock(&ep_url_fetcher.life);
     tell(u, (struct ep_url_wish){.close = true});
     if (--ep_url_fetcher.users == 0) {
-        (void)pthread_mutex_lock(&ep_url_fetcher.lock);
-        ep_url_fetcher.stop = true;
-        (void)pthread_mutex_unlock(&ep_url_fetcher.lock);
-        ep_http_wake(ep_url_fetcher.pool);
-        (void)pthread_join(ep_url_fetcher.thread, NULL);
+        stop_thread();
         ep_http_pool_free(ep_url_fetcher.pool);
         ep_url_fetcher.pool = NULL;
     }

@@ -23,8 +23,8 @@
  *
  * Functions may be called from any thread, one at a time per struct ep_url.
  * After fork(2) a child may open URLs of its own; those that the parent
- * opened fail in it (EP_ESYS) rather than hang, and it should close none of
- * them but by exec or _exit, which cost nothing.
+ * opened fail in it (EP_ESYS) rather than hang, and closing them does nothing.
+ * exit(3) stops the thread first; a read by another thread may then hang.
  */
 #ifndef EP_BASE_URL_H
 #define EP_BASE_URL_H

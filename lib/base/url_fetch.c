@@ -280,7 +280,7 @@ static struct ep_url *next_wish(struct ep_url_wish *wish, bool *stop)
     return u;
 }
 
-/* False if the thread is to end: then every URL has been closed. */
+/* False if the thread is to end. */
 static bool settle(struct ep_url_fetch *f)
 {
     struct ep_url_wish wish;

@@ -22,7 +22,7 @@
 
 /* New transfers wait while more is unread than this: URLs that are opened by
  * the thousand and read one after the other do not fill the memory. */
-#define EP_URL_UNREAD_BYTES ((size_t)16 << 20)
+#define EP_URL_UNREAD_BYTES ((size_t)8 << 20)
 
 enum ep_url_place {
     EP_URL_NEW,     /* in no list */
@@ -84,7 +84,7 @@ struct ep_url_fetcher {
 extern struct ep_url_fetcher ep_url_fetcher;
 
 /* The thread; arg is ep_url_fetcher.pool. Ends when stop is set and no wish
- * is left: then every URL has been closed, and freed. */
+ * is left: then every URL has been closed, and freed, or the process ends. */
 void *ep_url_fetch(void *arg);
 
 #endif

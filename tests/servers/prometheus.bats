@@ -145,3 +145,21 @@ PY
     [ -z "$stderr" ]
     [ "${#lines[@]}" -eq "$(samples open)" ]
 }
+
+@test "the exporter by our own HTTP: a form that is read, compressed" {
+    need_feature CURL curl
+    local get="$top_builddir/tests/unit/test_url"
+    "$get" read "$url/metrics" >ours
+    run -0 --separate-stderr tlmcat ours
+    [ -z "$stderr" ]
+    curl -s -f -o scrape "$url/metrics"
+    jq -r .name <<<"$output" | sort >got
+    tlmcat scrape | jq -r .name | sort | diff - got
+    if has_feature ZLIB; then
+        gzip -t <ours
+    fi
+    # many at once: all of them whole
+    run -0 --separate-stderr "$get" read -t 30 \
+        "$url/metrics"{,,,,,,,,,,,,,,,,,,,}
+    [ -z "$stderr" ]
+}

@@ -85,3 +85,24 @@ EOF
     cut -d' ' -f1,3,4 told.* | sort | diff - found
     [ "$(cut -d' ' -f1 found | xargs)" = "0 1 2 3 4 5" ]
 }
+
+@test "host lists are those of scontrol show hostnames" {
+    local list lists=('n[01-16]' 'n[1-010]' 'n[001-3]' 'n[1,3,07-12]'
+        'n[9-11]' 'n[099-101]' 'n[08,9]' 'n[1-2,2]' 'n[01,1-2]' 'n[0-0]'
+        'r[1-2]n[1-3]' 'r[01-12]n[8-11]' 'n[08-10]-eth[0-1]' '[1-2]'
+        'n[99999999999-100000000001]' 'n1')
+    for list in "${lists[@]}"; do
+        "$top_builddir/tests/unit/test_hostlist" "$list" >got
+        scontrol show hostnames "$list" | diff - got
+    done
+    # three lists: the same names, in an order of our own
+    list='n[1-3]r[09-11]q[7,8]'
+    "$top_builddir/tests/unit/test_hostlist" "$list" | sort >got
+    [ "$(wc -l <got)" -eq 18 ]
+    scontrol show hostnames "$list" | sort | diff - got
+    # what Slurm refuses is refused
+    for list in 'n[3-1]' 'n[]' 'n[1,]' 'n[,1]' 'n[a]' 'n[1-2-3]'; do
+        scontrol show hostnames "$list" 2>&1 | grep -q Invalid # status 0
+        run -2 "$top_builddir/tests/unit/test_hostlist" "$list"
+    done
+}

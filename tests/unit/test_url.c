@@ -423,7 +423,7 @@ static int verb_rate(const struct options *o, int n, char **urls)
     return got == 0 ? 0 : failed(&err);
 }
 
-/* abort URL...: starts all, reads a block of the first and closes them. */
+/* abort URL...: starts all, reads a block of the last and closes them. */
 static int verb_abort(const struct options *o, int n, char **urls)
 {
     struct reading *r = ep_calloc((size_t)n, sizeof *r);
@@ -434,12 +434,24 @@ static int verb_abort(const struct options *o, int n, char **urls)
     for (int i = 0; i < n; i++)
         r[i].u = ep_url_start(urls[i], &o->lim, &err);
     if (n > 0)
-        got = ep_url_read(r[0].u, dst, o->block, &err);
+        got = ep_url_read(r[n - 1].u, dst, o->block, &err);
     for (int i = 0; i < n; i++)
         ep_url_close(r[i].u);
     free(dst);
     free(r);
     return got > 0 ? 0 : 2;
+}
+
+/* leave URL...: exit() in the middle of it all. */
+static int verb_leave(const struct options *o, int n, char **urls)
+{
+    struct reading *r = ep_calloc((size_t)n, sizeof *r);
+    struct ep_error err;
+    char byte;
+
+    for (int i = 0; i < n; i++)
+        r[i].u = ep_url_start(urls[i], &o->lim, &err);
+    exit(n > 0 && ep_url_read(r[0].u, &byte, 1, &err) == 1 ? 7 : 2);
 }
 
 /* again N URL: N times open, read all and close, so that the thread starts and
@@ -495,6 +507,8 @@ static int run_verb(const char *verb, int argc, char **argv)
         return verb_rate(&o, argc, argv);
     if (strcmp(verb, "abort") == 0)
         return verb_abort(&o, argc, argv);
+    if (strcmp(verb, "leave") == 0)
+        return verb_leave(&o, argc, argv);
     if (strcmp(verb, "again") == 0)
         return verb_again(&o, argc, argv);
     return strcmp(verb, "fork") == 0 && argc > 0 ? verb_fork(&o, argc, argv)
