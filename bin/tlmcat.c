@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/cli.h"
 #include "base/clock.h"
+#include "base/json_write.h"
 #include "record/align.h"
 #include "record/filter.h"
 #include "record/import.h"
@@ -26,6 +27,7 @@ static struct {
     struct ep_opt_list pattern, patterns, type_of;
     int raw; /* enum ep_pattern_bars less 1, or -1 */
     bool formats, stats;
+    bool json; /* -f jsonl was given, and is not a default */
     bool clock_skew, align_clocks;
 } opt = {.io = {.format = -1, .lateness = 5}, .raw = -1};
 
@@ -40,6 +42,8 @@ static const struct ep_opt options[] = {
      "go on when files grow, are replaced, appear", 0, 0},
     {0, "formats", EP_OPT_FLAG, &opt.formats, NULL,
      "list the formats that are read", 0, 0},
+    {0, "interval", EP_OPT_DURATION, &opt.io.interval, "TIME",
+     "read all inputs again and again", 0.1, 86400 * 366},
     {0, "lateness", EP_OPT_DURATION, &opt.io.lateness, "TIME",
      "follow: how long a silent input holds up [5s]", 0, 86400},
     {0, "no-merge", EP_OPT_FLAG, &opt.io.no_merge, NULL,
@@ -50,6 +54,8 @@ static const struct ep_opt options[] = {
      "read any text by the patterns in FILE", 0, 0},
     {0, "raw", EP_OPT_CHOICE, &opt.raw, "last|every",
      "--pattern reads progress bars: which states", 0, 0},
+    {0, "rounds", EP_OPT_INT, &opt.io.rounds, "N",
+     "interval: so often [until a signal]", 1, 1e15},
     {0, "since", EP_OPT_STRING, &opt.since, "TIME", "only from TIME on", 0, 0},
     {0, "stats", EP_OPT_FLAG, &opt.stats, NULL,
      "count records instead of printing them", 0, 0},
@@ -66,7 +72,7 @@ static const struct ep_opt options[] = {
 
 static const struct ep_program program = {
     .name = "tlmcat",
-    .operands = "[FILE ...]",
+    .operands = "[FILE | URL ...]",
     .purpose = "Read telemetry of any format, print records merged by time",
     .opts = options,
     .nopts = sizeof options / sizeof options[0],
@@ -193,7 +199,10 @@ static int copy(struct run *run, struct ep_error *err)
     return rc;
 }
 
-static void print_counts(const struct run *run, FILE *out)
+/* ==== What was in it ==== */
+
+/* Counts by type, of what is printed. */
+static void print_types(const struct run *run, FILE *out)
 {
     for (int t = 0; t <= EP_TYPES; t++)
         if (run->count[t])
@@ -215,10 +224,11 @@ static int check_clocks(const char *const *paths, int n, struct ep_error *err)
     if (opt.clock_skew && other)
         return ep_error_set(err, EP_EUSAGE,
                             "cannot use --clock-skew: not with --%s", other);
-    if (opt.align_clocks && opt.io.follow)
+    if (opt.align_clocks && (opt.io.follow || opt.io.interval > 0))
         return ep_error_set(err, EP_EUSAGE,
                             "cannot use --align-clocks: it reads the input "
-                            "twice, not with --follow");
+                            "twice, not with --%s",
+                            opt.io.follow ? "follow" : "interval");
     return opt.align_clocks ? ep_align_check(paths, n, err) : 0;
 }
 
@@ -248,7 +258,7 @@ static int begin_clocks(struct run *run, const char *const *paths, int n,
     return 0;
 }
 
-static void remark(struct ep_clock_table *t,
+static void say_clocks(struct ep_clock_table *t,
                    void (*say)(const struct ep_clock_table *t,
                                struct ep_buf *out))
 {
@@ -298,17 +308,112 @@ static const char *end_clocks(struct run *run)
         run->clocks = ep_clock_skew_solve(run->skew);
         print_clocks(run);
     } else if (run->clocks) {
-        remark(run->clocks, ep_align_say_corrected);
+        say_clocks(run->clocks, ep_align_say_corrected);
     }
     if (!run->clocks)
         return NULL;
-    remark(run->clocks, ep_align_say_unknown);
-    remark(run->clocks, ep_align_say_groups);
-    remark(run->clocks, ep_align_say_ambiguous);
+    say_clocks(run->clocks, ep_align_say_unknown);
+    say_clocks(run->clocks, ep_align_say_groups);
+    say_clocks(run->clocks, ep_align_say_ambiguous);
     return run->skew && run->out == 0
                ? "cannot compare clocks: there is no collective of two hosts "
                  "with ts, host and seq in the input"
                : NULL;
+}
+
+/* Counts by format, of what was read; and why lines were bad. */
+static void print_sources(const struct run *run, FILE *out)
+{
+    int nformats, nreasons;
+    const struct ep_stream_format *f = ep_stream_formats(run->io.in, &nformats);
+    const struct ep_stream_reason *why =
+        ep_stream_reasons(run->io.in, &nreasons);
+
+    (void)fprintf(out, "\n%-15s %10s %12s %10s\n", "FORMAT", "INPUTS",
+                  "RECORDS", "BAD");
+    for (int i = 0; i < nformats; i++)
+        if (f[i].inputs)
+            (void)fprintf(out, "%-15s %10llu %12llu %10llu\n",
+                          f[i].importer->name, (unsigned long long)f[i].inputs,
+                          (unsigned long long)f[i].records,
+                          (unsigned long long)f[i].bad);
+    if (nreasons)
+        (void)fprintf(out, "\n%10s  %s\n", "BAD", "WHY, AND THE FIRST");
+    for (int i = 0; i < nreasons; i++)
+        (void)fprintf(out, "%10llu  %s (%s)\n", (unsigned long long)why[i].n,
+                      why[i].text, why[i].first);
+}
+
+/* All of that, a JSON object for each row. */
+static void add_json(const struct run *run, struct ep_buf *b)
+{
+    int nformats, nreasons;
+    const struct ep_stream_format *f = ep_stream_formats(run->io.in, &nformats);
+    const struct ep_stream_reason *why =
+        ep_stream_reasons(run->io.in, &nreasons);
+    struct ep_jw w;
+
+    ep_jw_init(&w, b);
+    for (int t = 0; t <= EP_TYPES; t++) {
+        if (!run->count[t])
+            continue;
+        ep_jw_begin_object(&w);
+        ep_jw_key_string(&w, "count", "type");
+        ep_jw_key_string(&w, "name",
+                         t < EP_TYPES ? ep_type_table[t].name : "others");
+        ep_jw_key_int(&w, "records", (int64_t)run->count[t]);
+        ep_jw_end_object(&w);
+        ep_jw_newline(&w);
+    }
+    for (int i = 0; i < nformats; i++) {
+        if (!f[i].inputs)
+            continue;
+        ep_jw_begin_object(&w);
+        ep_jw_key_string(&w, "count", "format");
+        ep_jw_key_string(&w, "name", f[i].importer->name);
+        ep_jw_key_int(&w, "inputs", (int64_t)f[i].inputs);
+        ep_jw_key_int(&w, "records", (int64_t)f[i].records);
+        ep_jw_key_int(&w, "bad", (int64_t)f[i].bad);
+        ep_jw_end_object(&w);
+        ep_jw_newline(&w);
+    }
+    for (int i = 0; i < nreasons; i++) {
+        ep_jw_begin_object(&w);
+        ep_jw_key_string(&w, "count", "bad");
+        ep_jw_key_string(&w, "name", why[i].text);
+        ep_jw_key_int(&w, "bad", (int64_t)why[i].n);
+        ep_jw_key_string(&w, "first", why[i].first);
+        ep_jw_end_object(&w);
+        ep_jw_newline(&w);
+    }
+}
+
+static void print_stats(struct run *run)
+{
+    if (!opt.json) {
+        print_types(run, run->io.out);
+        print_sources(run, run->io.out);
+        return;
+    }
+    ep_buf_reset(&run->io.text);
+    add_json(run, &run->io.text);
+    (void)fwrite(run->io.text.ptr, 1, run->io.text.len, run->io.out);
+}
+
+/* Remarks on what was read. */
+static void remark(const struct run *run)
+{
+    if (ep_stream_passed_over(run->io.in) && opt.io.verbose)
+        ep_cli_warn("%llu files in folders are of no known format",
+                    (unsigned long long)ep_stream_passed_over(run->io.in));
+    if (ep_stream_late(run->io.in) && !opt.io.quiet)
+        ep_cli_warn("%llu records came late: after others with a later ts",
+                    (unsigned long long)ep_stream_late(run->io.in));
+    if (run->left && !opt.io.quiet)
+        ep_cli_warn(
+            "%llu records of types that this version does not know "
+            "cannot be printed in that form",
+            (unsigned long long)run->left);
 }
 
 int main(int argc, char **argv)
@@ -322,6 +427,9 @@ int main(int argc, char **argv)
 
     if (opt.formats)
         return list_formats();
+    opt.json = opt.io.format == EP_CLI_JSONL;
+    /* counts do not depend on the order; but which rank is known when does */
+    opt.io.no_merge |= opt.stats && !opt.where.n && !opt.io.follow;
     ep_filter_format(&opt.io);
     if (opt.stats && opt.io.format == EP_CLI_PROM) {
         ep_cli_warn("cannot use --stats with --format prom");
@@ -342,21 +450,12 @@ int main(int argc, char **argv)
     if (rc >= 0)
         idle = end_clocks(&run);
     if (rc >= 0 && opt.stats)
-        print_counts(&run, run.io.out);
+        print_stats(&run);
     else if (opt.io.verbose)
-        print_counts(&run, stderr);
-    if (ep_stream_passed_over(run.io.in) && opt.io.verbose)
-        ep_cli_warn("%llu files in folders are of no known format",
-                    (unsigned long long)ep_stream_passed_over(run.io.in));
-    if (ep_stream_late(run.io.in) && !opt.io.quiet)
-        ep_cli_warn("%llu records came late: after others with a later ts",
-                    (unsigned long long)ep_stream_late(run.io.in));
-    if (run.left && !opt.io.quiet)
-        ep_cli_warn(
-            "%llu records of types that this version does not know "
-            "cannot be printed in that form",
-            (unsigned long long)run.left);
-    if (ep_stream_inputs(run.io.in) == 0 && !opt.io.follow)
+        print_types(&run, stderr);
+    remark(&run);
+    if (ep_stream_inputs(run.io.in) == 0 && !opt.io.follow &&
+        !(opt.io.interval > 0))
         idle = "cannot read anything: no file of a known format was given";
     rc = ep_filter_close(&run.io, rc, idle, run.out == 0, &err);
     free_clocks(&run);

@@ -142,7 +142,7 @@ bad() {
     echo '{"type":"loss","ts":1,"step":1,"value":1}' >folder/.hidden/c
     echo 'not telemetry' >folder/README
     run -0 --separate-stderr tlmcat -v --stats folder
-    [[ $output =~ ^step\ +$((2 * $(wc -l <good)))$ ]]
+    [[ ${lines[0]} =~ ^step\ +$((2 * $(wc -l <good)))$ ]]
     [[ $stderr == *"1 files in folders are of no known format"* ]]
     run -2 --separate-stderr tlmcat folder/README
     [[ $stderr == "tlmcat: cannot read folder/README: not a format that is known"* ]]

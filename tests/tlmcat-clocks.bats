@@ -91,7 +91,7 @@ offset_of() { # offset_of HOST FILE
         length == 100 and max < 3e-5' out
     [ "$(wc -l <out)" -eq 303 ]
     run -0 tlmcat --align-clocks -q -f text --type loss a b c
-    [ "${#lines[@]}" -eq 3 ]
+    [ "${#lines[@]}" -eq 4 ] # the day, and the records
     run -0 --separate-stderr tlmcat -q --align-clocks -f tsv --type loss a b c
     [ -z "$stderr" ]
     [[ $(cut -f 2,14 <<<"${lines[2]}") == 1700000200.*$'\t'3 ]]

@@ -46,6 +46,12 @@ void ep_gz_free(struct ep_gz *gz)
     free(gz);
 }
 
+void ep_gz_restart(struct ep_gz *gz)
+{
+    (void)inflateReset(&gz->z);
+    gz->state = MEMBER;
+}
+
 bool ep_gz_whole(const struct ep_gz *gz)
 {
     return gz->state != MEMBER;
@@ -114,6 +120,11 @@ struct ep_gz *ep_gz_new(struct ep_error *err)
 }
 
 void ep_gz_free(struct ep_gz *gz)
+{
+    (void)gz;
+}
+
+void ep_gz_restart(struct ep_gz *gz)
 {
     (void)gz;
 }

@@ -18,6 +18,9 @@ struct ep_gz; /* opaque */
 struct ep_gz *ep_gz_new(struct ep_error *err) EP_MUST_USE;
 void ep_gz_free(struct ep_gz *gz); /* NULL is allowed */
 
+/* Begin again with the first byte of a stream, whatever was inflated. */
+void ep_gz_restart(struct ep_gz *gz);
+
 /*
  * Inflate from src (*nsrc bytes; on return the number used) into dst (*ndst
  * bytes of room; on return the number written). Returns 0, or EP_EFORMAT for

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUF_BYTES ((size_t)256 << 10)
-
 struct ep_lines {
     struct ep_input *in;
     char *buf;
@@ -29,7 +27,7 @@ struct ep_lines *ep_lines_new(struct ep_input *in)
     struct ep_lines *l = ep_calloc(1, sizeof *l);
 
     l->in = in;
-    l->cap = BUF_BYTES;
+    l->cap = ep_input_buffer(in);
     l->buf = ep_calloc(l->cap + EP_LINE_PAD, 1);
     return l;
 }

@@ -39,7 +39,8 @@ void ep_lines_free(struct ep_lines *l); /* closes the input; NULL is allowed */
  *   EP_EAGAIN   of an input that is followed: no whole line is there yet
  *   other       as ep_input_read: final, after every byte before the damage
  *               was delivered (the last piece as an unterminated line)
- * Memory: one buffer of 256 KiB that grows to hold the longest line met.
+ * Memory: one buffer of ep_input_buffer bytes (256 KiB, less of one input of
+ * many) that grows to hold the longest line met.
  * Cost: one memchr over the bytes, no allocation per line.
  */
 int ep_lines_next(struct ep_lines *l, struct ep_line *line,

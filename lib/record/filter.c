@@ -6,11 +6,13 @@
 
 #include "base/clock.h"
 #include "base/num.h"
+#include "base/url.h"
 #include "record/import.h"
 
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -86,7 +88,7 @@ static void on_signal(int number)
     stop = 1;
 }
 
-/* A stream that is followed ends by a signal, and all is written then; a
+/* A stream without an end ends by a signal, and all is written then; a
    second one ends the program at once. */
 static void catch_signals(void)
 {
@@ -126,6 +128,34 @@ static int open_output(struct ep_filter *f, struct ep_error *err)
     return 0;
 }
 
+/* Do the options for reading on and on go together with the inputs? */
+static int check_inputs(const struct ep_filter_options *opt,
+                        const char *const *paths, int n, struct ep_error *err)
+{
+    char shown[200];
+
+    for (int i = 0; i < n && opt->follow; i++)
+        if (ep_url_is(paths[i]))
+            return ep_error_set(err, EP_EUSAGE,
+                                "cannot use --follow: %s can be read again "
+                                "and again only (--interval)",
+                                ep_url_shown(shown, sizeof shown, paths[i]));
+    if (!(opt->interval > 0))
+        return opt->rounds ? ep_error_set(err, EP_EUSAGE,
+                                          "cannot use --rounds: no --interval "
+                                          "given")
+                           : 0;
+    if (opt->follow)
+        return ep_error_set(err, EP_EUSAGE,
+                            "cannot use --interval together with --follow");
+    for (int i = 0; i < n || !n; i++)
+        if (!n || strcmp(paths[i], "-") == 0)
+            return ep_error_set(err, EP_EUSAGE,
+                                "cannot use --interval: standard input cannot "
+                                "be read again");
+    return 0;
+}
+
 int ep_filter_open(struct ep_filter *f, const struct ep_filter_options *opt,
                    const char *const *paths, int n, struct ep_error *err)
 {
@@ -134,6 +164,8 @@ int ep_filter_open(struct ep_filter *f, const struct ep_filter_options *opt,
                                    .world = opt->world,
                                    .follow = opt->follow,
                                    .lateness = opt->lateness,
+                                   .interval = opt->interval,
+                                   .rounds = opt->rounds,
                                    .stop = &stop,
                                    .correct = opt->correct,
                                    .correct_ctx = opt->correct_ctx,
@@ -142,6 +174,8 @@ int ep_filter_open(struct ep_filter *f, const struct ep_filter_options *opt,
                                    .ctx = f};
 
     *f = (struct ep_filter){.opt = opt};
+    if (check_inputs(opt, paths, n, err) < 0)
+        return EP_EUSAGE;
     if (opt->from) {
         how.from = ep_importer_find(opt->from);
         if (!how.from)
@@ -160,7 +194,7 @@ int ep_filter_open(struct ep_filter *f, const struct ep_filter_options *opt,
          is_out_of_sight(f->out)))
         f->due = f->begun + EVERY;
     ep_cli_before_message(wipe, f);
-    if (opt->follow)
+    if (opt->follow || opt->interval > 0)
         catch_signals();
     f->in = ep_stream_open(paths, n, &how);
     return 0;
@@ -235,6 +269,11 @@ static int judge(const struct ep_filter *f, const char *idle, bool found)
     if (ep_stream_failed(f->in) > 1)
         ep_cli_warn("%d inputs could not be read in all",
                     ep_stream_failed(f->in));
+    if (ep_stream_missed(f->in) && !f->opt->quiet)
+        ep_cli_warn(
+            "%llu rounds were left out: others took longer than "
+            "--interval",
+            (unsigned long long)ep_stream_missed(f->in));
     if (ep_stream_failed(f->in) || bad > (uint64_t)f->opt->max_bad)
         return EP_EXIT_TROUBLE;
     if (idle) {

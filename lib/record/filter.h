@@ -30,6 +30,8 @@ struct ep_filter_options {
     int64_t world;       /* ranks of the job; 0: unknown */
     bool follow; /* until SIGINT or SIGTERM, see struct ep_stream_config */
     double lateness;
+    double interval; /* read all again and again; 0: once */
+    int64_t rounds;  /* so often; 0: until SIGINT or SIGTERM */
     void (*correct)(void *correct_ctx, struct ep_record *r); /* likewise */
     void *correct_ctx;
     bool quiet, verbose, strict, exit_code;
@@ -101,7 +103,8 @@ void ep_filter_format(struct ep_filter_options *opt);
  * before an input would wait, so that a pipeline is prompt; with prom a file is
  * written then and now, see prom_out.h. While files are
  * read, progress is shown on stderr if that is a terminal and the output goes
- * to a file or to /dev/null (not with quiet). On error nothing is open.
+ * to a file or to /dev/null (not with quiet). On error nothing is open: EP_EUSAGE
+ * for options that do not go together.
  */
 int ep_filter_open(struct ep_filter *f, const struct ep_filter_options *opt,
                    const char *const *paths, int n,

@@ -6,8 +6,12 @@
 
 #include "base/clock.h"
 #include "base/input.h"
+#include "base/mem.h"
+#include "base/url.h"
 #include "record/importers.h"
+#include "record/nccl_text.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -87,78 +91,134 @@ static int choose(struct ep_source *s, struct ep_error *err)
 
 static void begin(struct ep_source *s)
 {
+    s->begun = true;
     if (s->importer && s->importer->begin)
         s->self = s->importer->begin(s);
 }
 
-/* The input of *s is open and set up: choose, and begin. */
-static int set_up(struct ep_source *s, const char *path, struct ep_error *err)
+/*
+ * The host of a URL, RFC 3986 section 3.2: between "//" and the next '/', '?' or
+ * '#', without user and port; as records have it. NULL if there is none.
+ */
+static char *host_of(const char *url)
+{
+    const char *p = strstr(url, "//") + 2, *end = p + strcspn(p, "/?#");
+    struct ep_span host;
+
+    for (const char *at; (at = memchr(p, '@', (size_t)(end - p)));)
+        p = at + 1;
+    if (p < end && *p == '[') {
+        const char *close = memchr(p, ']', (size_t)(end - p));
+
+        p++;
+        end = close ? close : end;
+    } else {
+        const char *port = memchr(p, ':', (size_t)(end - p));
+
+        end = port ? port : end;
+    }
+    host = ep_nccl_host((struct ep_span){p, (size_t)(end - p)});
+    return host.len ? ep_strndup(host.ptr, host.len) : NULL;
+}
+
+int ep_source_start(struct ep_source *s, const char *path,
+                    const struct ep_source_how *how, struct ep_error *err)
+{
+    struct ep_error why = {.code = 0};
+
+    *s = (struct ep_source){.importer = how->from,
+                            .give_up = how->give_up,
+                            .give_up_ctx = how->give_up_ctx};
+    s->input = ep_input_open_within(path, how->limits, &why);
+    if (s->input && how->follow && ep_input_follow(s->input, &why) < 0) {
+        ep_input_close(s->input);
+        s->input = NULL;
+    }
+    if (!s->input) {
+        if (err)
+            *err = why;
+        return why.code;
+    }
+    if (how->on_wait)
+        ep_input_on_wait(s->input, how->on_wait, how->on_wait_ctx);
+    if (how->buffer_bytes)
+        ep_input_small(s->input, how->buffer_bytes);
+    s->name = ep_input_name(s->input);
+    s->mtime = time_of(path);
+    s->host = ep_url_is(path) ? host_of(path) : NULL;
+    return 0;
+}
+
+int ep_source_ready(struct ep_source *s, const struct ep_source_how *how,
+                    struct ep_error *err)
 {
     int rc = 0;
 
-    s->name = ep_input_name(s->input);
-    s->mtime = time_of(path);
     if (!s->importer)
         rc = choose(s, err);
     if (rc == EP_EAGAIN)
         return 0;
     if (rc < 0)
-        ep_source_close(s);
-    else
-        begin(s);
-    return rc;
+        return rc;
+    if (how->buffer_bytes)
+        ep_input_rewind(s->input);
+    begin(s);
+    return 0;
 }
 
 int ep_source_open(struct ep_source *s, const char *path,
                    const struct ep_importer *from, void (*on_wait)(void *ctx),
                    void *on_wait_ctx, struct ep_error *err)
 {
-    *s =
-        (struct ep_source){.importer = from, .input = ep_input_open(path, err)};
-    if (!s->input)
-        return err ? err->code : EP_ESYS;
-    if (on_wait)
-        ep_input_on_wait(s->input, on_wait, on_wait_ctx);
-    return set_up(s, path, err);
+    struct ep_source_how how = {
+        .from = from, .on_wait = on_wait, .on_wait_ctx = on_wait_ctx};
+    int rc = ep_source_start(s, path, &how, err);
+
+    if (rc < 0)
+        return rc;
+    rc = ep_source_ready(s, &how, err);
+    if (rc < 0)
+        ep_source_close(s);
+    return rc;
 }
 
-int ep_source_follow(struct ep_source *s, const char *path,
-                     const struct ep_importer *from, struct ep_error *err)
+bool ep_source_would_wait(struct ep_source *s)
 {
-    *s =
-        (struct ep_source){.importer = from, .input = ep_input_open(path, err)};
-    if (!s->input)
-        return err ? err->code : EP_ESYS;
-    ep_input_follow(s->input);
-    return set_up(s, path, err);
+    return s->input && ep_input_would_wait(s->input);
 }
 
 void ep_source_close(struct ep_source *s)
 {
-    if (s->importer && s->importer->end)
+    if (s->begun && s->importer && s->importer->end)
         s->importer->end(s->self);
     if (s->lines)
         ep_lines_free(s->lines);
     else
         ep_input_close(s->input);
+    free(s->host);
     *s = (struct ep_source){.over = true};
 }
 
 int ep_source_next(struct ep_source *s, struct ep_record *r,
                    struct ep_error *err)
 {
+    int rc;
+
     if (s->over)
         return 0;
     if (!s->importer) {
-        int rc = choose(s, err);
-
+        rc = choose(s, err);
         if (rc < 0 || s->over) {
             s->over = rc != EP_EAGAIN;
             return rc;
         }
         begin(s);
     }
-    return s->importer->next(s->self, s, r, err);
+    rc = s->importer->next(s->self, s, r, err);
+    if (s->host && rc > 0 && r->type == EP_GAUGE &&
+        !ep_record_has(r, EP_K_HOST))
+        ep_record_set_str(r, EP_K_HOST, s->host);
+    return rc;
 }
 
 int ep_source_line(struct ep_source *s, struct ep_error *err)
@@ -169,6 +229,8 @@ int ep_source_line(struct ep_source *s, struct ep_error *err)
         s->lines = ep_lines_new(s->input);
         s->input = NULL;
     }
+    if (s->give_up && s->give_up(s->give_up_ctx))
+        return EP_EAGAIN;
     rc = ep_lines_next(s->lines, &s->line, err);
     s->over = rc == 0 || (rc < 0 && rc != EP_ELIMIT && rc != EP_EAGAIN);
     return rc;

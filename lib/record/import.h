@@ -20,19 +20,41 @@
 #include <stdint.h>
 
 struct ep_importer;
+struct ep_url_limits;
+
+/* How to open a source; all-zero will do. */
+struct ep_source_how {
+    const struct ep_importer *from; /* NULL: by the first bytes */
+    /* Never wait (ep_input_follow): ep_source_next returns EP_EAGAIN when
+       nothing is there yet, and chooses the importer once the first bytes
+       are. */
+    bool follow;
+    size_t buffer_bytes; /* one of many inputs (ep_input_small); 0: it is not */
+    const struct ep_url_limits *limits; /* of a URL; NULL: the default */
+    void (*on_wait)(void *ctx);         /* ep_input_on_wait */
+    void *on_wait_ctx;
+    /* Asked before each line: true makes ep_source_line return EP_EAGAIN, as
+       if there were no more at present. NULL: never. */
+    bool (*give_up)(void *ctx);
+    void *give_up_ctx;
+};
 
 /* One input, as an importer sees it. */
 struct ep_source {
     const char *name;       /* for messages: the path, or "stdin"; borrowed */
     double mtime;           /* s since the epoch: when the file was last
-                               written, or (a pipe) when it was opened */
+                               written, or (a pipe, a URL) when it was opened */
+    char *host;             /* of a URL, as records have it; else NULL */
     struct ep_input *input; /* NULL once lines own it */
     struct ep_lines *lines; /* made by the first ep_source_line */
     struct ep_line line;    /* the line that was read last; number 0: none */
     uint64_t offset;        /* where a format without lines is, bytes from 0 */
     const struct ep_importer *importer; /* NULL: nothing was recognised */
     void *self;                         /* the importer's own */
-    bool over; /* the input has ended or failed: nothing will come */
+    bool over;  /* the input has ended or failed: nothing will come */
+    bool begun; /* self was made */
+    bool (*give_up)(void *ctx); /* see struct ep_source_how */
+    void *give_up_ctx;
 };
 
 struct ep_importer {
@@ -80,27 +102,32 @@ const struct ep_importer *ep_importer_guess(const char *head, size_t len,
                                             const char *name);
 
 /*
- * Open path ("-" is standard input) and choose its importer: from, or the one
- * that fits the first bytes. An empty input fits all and gives no record.
- * Errors: as ep_input_open; EP_EFORMAT "cannot read PATH: ..." if nothing
- * fits. *s is to be closed after 0 only. path is borrowed until then. Waits
- * for the first bytes unless from is given.
+ * Open path ("-" is standard input), in two steps, so that of many URLs all
+ * are on their way before one is waited for. ep_source_start opens it, or begins
+ * its transfer; *s is to be closed after 0 only, and must not move.
+ * ep_source_ready then chooses the importer that fits the first bytes, and waits
+ * for those unless from or follow is given. An empty input fits all and gives no
+ * record.
+ * Errors: as ep_input_open and ep_input_follow; EP_EFORMAT "cannot read PATH:
+ * ..." if nothing fits. how is borrowed during the calls.
  */
+int ep_source_start(struct ep_source *s, const char *path,
+                    const struct ep_source_how *how,
+                    struct ep_error *err) EP_MUST_USE;
+int ep_source_ready(struct ep_source *s, const struct ep_source_how *how,
+                    struct ep_error *err) EP_MUST_USE;
+
+/* Would ep_source_ready wait for a URL at present? */
+bool ep_source_would_wait(struct ep_source *s);
+
+/* Both at once; *s is to be closed after 0 only. */
 int ep_source_open(struct ep_source *s, const char *path,
                    const struct ep_importer *from, void (*on_wait)(void *ctx),
                    void *on_wait_ctx, struct ep_error *err) EP_MUST_USE;
-
-/*
- * As above, but never waits (ep_input_follow): ep_source_next returns
- * EP_EAGAIN when nothing is there yet, and chooses the importer once the first
- * bytes are.
- */
-int ep_source_follow(struct ep_source *s, const char *path,
-                     const struct ep_importer *from,
-                     struct ep_error *err) EP_MUST_USE;
 void ep_source_close(struct ep_source *s); /* all-zero allowed */
 
-/* The importer's next(), see there. */
+/* The importer's next(), see there. A gauge of a URL that does not say its host
+   gets the URL's. */
 int ep_source_next(struct ep_source *s, struct ep_record *r,
                    struct ep_error *err) EP_MUST_USE;
 

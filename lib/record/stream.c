@@ -4,16 +4,16 @@
 
 #include "record/stream.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "record/importers.h"
 #include "record/stream_impl.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
+#include <sys/stat.h>
 
 /* Failed inputs that are described one by one. */
 #define FAILURES_TOLD 3
@@ -24,31 +24,46 @@ void ep_stream_complain(struct ep_stream *s, const struct ep_error *err)
         s->config.complain(s->config.ctx, err);
 }
 
-/* An input failed. Returns the code to end with, or 0 to go on. */
-static int fail(struct ep_stream *s, const struct ep_error *err)
+bool ep_stream_stopped(const struct ep_stream *s)
 {
-    s->failed++;
+    return s->config.stop && *s->config.stop;
+}
+
+int ep_stream_fail(struct ep_stream *s, const char *path,
+                   const struct source *src, const struct ep_error *err)
+{
+    bool news = ep_stream_lost(s, path, src, err);
+
+    if (!(s->config.interval > 0))
+        news = ++s->failed <= FAILURES_TOLD;
     if (s->config.strict) {
         s->error = *err;
         return err->code;
     }
-    if (s->failed <= FAILURES_TOLD)
+    if (news)
         ep_stream_complain(s, err);
     return 0;
 }
 
-/* A bad line or element; err holds the bare reason. As fail(). */
-static int bad_line(struct ep_stream *s, const struct source *src,
+/* A bad line or element of src (NULL: an event of the stream's own); err holds
+   the bare reason. Returns as ep_stream_fail. */
+static int bad_line(struct ep_stream *s, struct source *src,
                     struct ep_error *err)
 {
-    const struct ep_source *in = &src->in;
+    char place[sizeof err->msg];
 
-    if (in->line.number)
-        (void)ep_error_prefix(err, "cannot use %s:%llu", in->name,
-                              (unsigned long long)in->line.number);
+    if (!src)
+        (void)snprintf(place, sizeof place, "an event");
+    else if (src->in.line.number)
+        (void)snprintf(place, sizeof place, "%s:%llu", src->in.name,
+                       (unsigned long long)src->in.line.number);
     else
-        (void)ep_error_prefix(err, "cannot use %s: byte %llu", in->name,
-                              (unsigned long long)in->offset);
+        (void)snprintf(place, sizeof place, "%s: byte %llu", src->in.name,
+                       (unsigned long long)src->in.offset);
+    ep_stream_tally_bad(s, place, err->msg);
+    if (src && src->format)
+        src->format->bad++;
+    (void)ep_error_prefix(err, "cannot use %s", place);
     s->bad++;
     if (s->config.strict) {
         s->error = *err;
@@ -59,27 +74,20 @@ static int bad_line(struct ep_stream *s, const struct source *src,
     return 0;
 }
 
-static void end_source(struct ep_stream *s, struct source *src)
-{
-    uint64_t done, total;
-
-    if (ep_source_progress(&src->in, &done, &total))
-        s->ended_bytes += total;
-    ep_source_close(&src->in);
-}
-
-/* Reading src ended with rc. As fail(). */
+/* Reading src ended with rc. As ep_stream_fail. */
 static int end_reading(struct ep_stream *s, struct source *src, int rc,
                        const struct ep_error *err)
 {
-    bool no_format = rc == EP_EFORMAT && !src->in.importer;
+    int code = 0;
 
-    end_source(s, src);
-    if (no_format && src->found) {
+    if (rc == 0)
+        ep_stream_answered(s, src);
+    else if (rc == EP_EFORMAT && !src->in.importer && src->found)
         s->passed_over++;
-        return 0;
-    }
-    return rc < 0 ? fail(s, err) : 0;
+    else
+        code = ep_stream_fail(s, src->path, src, err);
+    ep_stream_end_source(s, src);
+    return code;
 }
 
 /* The next good record of src into src->record: is there one? */
@@ -90,6 +98,7 @@ static bool advance(struct ep_stream *s, struct source *src)
     src->waiting = false;
     for (;;) {
         int rc = ep_source_next(&src->in, &src->record, &err);
+        struct ep_stream_format *format = ep_stream_tally_format(s, src);
 
         if (rc == EP_EAGAIN) {
             src->waiting = true;
@@ -100,6 +109,7 @@ static bool advance(struct ep_stream *s, struct source *src)
             return false;
         }
         if (rc > 0) {
+            format->records++;
             ep_ranks_map_take(s->ranks, &src->record);
             if (s->config.correct)
                 s->config.correct(s->config.correct_ctx, &src->record);
@@ -162,61 +172,6 @@ static void replace_top(struct ep_stream *s)
         sink(s, 0);
 }
 
-int ep_stream_add(struct ep_stream *s, const struct ep_path *path)
-{
-    struct source *src = ep_calloc(1, sizeof *src);
-    struct ep_error err;
-    int rc = s->config.follow
-                 ? ep_source_follow(&src->in, path->path, s->config.from, &err)
-                 : ep_source_open(&src->in, path->path, s->config.from,
-                                  s->config.on_wait, s->config.ctx, &err);
-
-    if (rc == 0) {
-        src->order = s->nsources;
-        src->found = path->found;
-        src->waiting = true;
-        s->sources = ep_grow(s->sources, &s->cap_sources,
-                             (size_t)s->nsources + 1, sizeof(struct source *));
-        s->sources[s->nsources++] = src;
-        return 0;
-    }
-    free(src);
-    if (s->config.follow && rc == EP_ESYS && err.sys_errno == ENOENT)
-        return EP_ESYS;
-    if (rc == EP_EFORMAT && path->found)
-        s->passed_over++;
-    else
-        (void)fail(s, &err);
-    return 0;
-}
-
-/* Many inputs: as many open files as the system lets us have. */
-static void allow_files(size_t n)
-{
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < n + 64) {
-        limit.rlim_cur =
-            limit.rlim_max < n + 64 ? limit.rlim_max : (rlim_t)n + 64;
-        (void)setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
-
-/* Everything that was asked for, as it is now. */
-static void open_all(struct ep_stream *s)
-{
-    struct ep_error err;
-
-    for (int i = 0; i < s->ngiven && !s->error.code; i++)
-        if (ep_paths_add(&s->paths, s->given[i], &err) < 0)
-            (void)fail(s, &err);
-    allow_files(s->paths.n);
-    for (size_t i = 0; i < s->paths.n && !s->error.code; i++)
-        (void)ep_stream_add(s, &s->paths.v[i]);
-    for (int i = 0; i < s->nsources && !s->error.code; i++)
-        ep_stream_feed(s, s->sources[i]);
-}
-
 struct ep_stream *ep_stream_open(const char *const *paths, int n,
                                  const struct ep_stream_config *config)
 {
@@ -229,11 +184,13 @@ struct ep_stream *ep_stream_open(const char *const *paths, int n,
         ep_ranks_map_world(s->ranks, config->world);
     s->given = n ? paths : just_stdin;
     s->ngiven = n ? n : 1;
+    ep_stream_tally_init(s);
+    s->scrape.begun = ep_clock_now(&ep_clock_mono);
     if (config->follow) {
-        allow_files(SIZE_MAX / 2);
+        ep_stream_allow_files(SIZE_MAX);
         ep_stream_scan(s);
     } else {
-        open_all(s);
+        ep_stream_open_all(s);
     }
     return s;
 }
@@ -242,17 +199,28 @@ void ep_stream_close(struct ep_stream *s)
 {
     if (!s)
         return;
-    for (int i = 0; i < s->nsources; i++) {
-        end_source(s, s->sources[i]);
-        free(s->sources[i]);
-    }
+    ep_stream_close_all(s);
+    ep_stream_scrape_free(s);
+    ep_stream_tally_free(s);
     ep_intern_free(s->live.known);
     ep_paths_free(&s->live.absent);
-    ep_paths_free(&s->paths);
     ep_ranks_map_free(s->ranks);
     free(s->heap);
     free(s->sources);
     free(s);
+}
+
+/* Let there be a record, or an event, if there will ever be one. */
+static void refill(struct ep_stream *s)
+{
+    if (s->config.follow) {
+        ep_stream_wait(s);
+        return;
+    }
+    do {
+        ep_stream_open_next(s);
+    } while (!s->nheap && !s->error.code &&
+             s->scrape.at == s->scrape.nchanges && ep_stream_next_round(s));
 }
 
 int ep_stream_next(struct ep_stream *s, const struct ep_record **r,
@@ -263,21 +231,26 @@ int ep_stream_next(struct ep_stream *s, const struct ep_record **r,
     if (s->delivered && !s->error.code)
         replace_top(s);
     s->delivered = false;
-    if (s->config.follow && !s->error.code)
-        ep_stream_wait(s);
+    if (!s->error.code)
+        refill(s);
     if (s->error.code) {
         if (err)
             *err = s->error;
         return s->error.code;
     }
+    if (line)
+        *line = NULL;
+    *r = ep_stream_event(s);
+    if (*r)
+        return 1;
     if (!s->nheap)
         return 0;
     s->delivered = true;
     top = s->heap[0];
     (void)ep_ranks_map_resolve(s->ranks, &top->record);
     *r = &top->record;
-    if (line)
-        *line = top->in.importer == &ep_import_records ? &top->in.line : NULL;
+    if (line && top->in.importer == &ep_import_records)
+        *line = &top->in.line;
     return 1;
 }
 
@@ -292,7 +265,7 @@ int ep_stream_reject(struct ep_stream *s, struct ep_error *err, const char *fmt,
     if (vsnprintf(reason.msg, sizeof reason.msg, fmt, ap) < 0)
         reason.msg[0] = '\0';
     va_end(ap);
-    rc = bad_line(s, s->heap[0], &reason);
+    rc = bad_line(s, s->delivered ? s->heap[0] : NULL, &reason);
     if (rc < 0 && err)
         *err = s->error;
     return rc;
@@ -302,6 +275,8 @@ bool ep_stream_progress(const struct ep_stream *s, uint64_t *done,
                         uint64_t *total)
 {
     *done = *total = s->ended_bytes;
+    if (s->config.interval > 0)
+        return false;
     for (int i = 0; i < s->nsources; i++) {
         const struct ep_source *in = &s->sources[i]->in;
         uint64_t d, t;
@@ -312,6 +287,15 @@ bool ep_stream_progress(const struct ep_stream *s, uint64_t *done,
             return false;
         *done += d;
         *total += t;
+    }
+    for (size_t i = s->admitted; i < s->paths.n; i++) {
+        struct stat st;
+
+        if (stat(s->paths.v[i].path, &st) != 0)
+            continue; /* it will fail */
+        if (!S_ISREG(st.st_mode))
+            return false;
+        *total += (uint64_t)st.st_size;
     }
     return true;
 }
@@ -328,7 +312,7 @@ uint64_t ep_stream_passed_over(const struct ep_stream *s)
 
 int ep_stream_inputs(const struct ep_stream *s)
 {
-    return s->nsources;
+    return s->inputs;
 }
 
 uint64_t ep_stream_late(const struct ep_stream *s)
@@ -338,5 +322,9 @@ uint64_t ep_stream_late(const struct ep_stream *s)
 
 int ep_stream_failed(const struct ep_stream *s)
 {
-    return s->failed;
+    const struct scrape *sc = &s->scrape;
+
+    if (!(s->config.interval > 0))
+        return s->failed;
+    return sc->answered || !sc->names ? 0 : (int)ep_intern_count(sc->names);
 }

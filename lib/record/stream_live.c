@@ -10,6 +10,7 @@
 #include "config.h"
 
 #include "base/clock.h"
+#include "base/url.h"
 #include "record/stream_impl.h"
 
 #include <math.h>
@@ -112,7 +113,7 @@ static bool may_grow(const char *path)
 {
     struct stat st;
 
-    return strcmp(path, "-") != 0 &&
+    return strcmp(path, "-") != 0 && !ep_url_is(path) &&
            (stat(path, &st) != 0 || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode));
 }
 
@@ -173,9 +174,18 @@ static void nap(void)
     (void)nanosleep(&t, NULL);
 }
 
-static bool stopped(const struct ep_stream *s)
+/* How long what is there may be read on once the stream is to stop. */
+#define DRAIN_MOST 2.0 /* s */
+
+bool ep_stream_give_up(void *ctx)
 {
-    return s->config.stop && *s->config.stop;
+    struct ep_stream *s = ctx;
+
+    if (!ep_stream_stopped(s))
+        return false;
+    if (!(s->live.stopped > 0))
+        s->live.stopped = now();
+    return now() - s->live.stopped > DRAIN_MOST;
 }
 
 /* The top is about to be delivered. */
@@ -201,7 +211,7 @@ void ep_stream_wait(struct ep_stream *s)
         if ((t - s->live.polled >= POLL_EVERY || !s->nheap) &&
             poll_inputs(s, t) == 0 && !s->live.may_grow)
             break;
-        if (s->error.code || stopped(s))
+        if (s->error.code || ep_stream_stopped(s))
             break;
         if (s->nheap && t >= s->live.hold_until)
             break;

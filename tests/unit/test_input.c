@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* gzip -n of "one\ntwo\n" and of "three\n" (made with Python's gzip) */
@@ -77,6 +78,12 @@ static void check_plain(void)
         {"a\nb\r", "a|b\r~|"},
         {"\n\n\nx\n", "|||x|"},
         {"\x1f", "\x1f~|"},
+        {"\xef\xbb\xbf"
+         "a\n",
+         "a|"},
+        {"\xef\xbb\xbf", ""},
+        {"\xef\xbb", "\xef\xbb~|"},
+        {"a\xef\xbb\xbf", "a\xef\xbb\xbf~|"},
     };
     struct ep_error err;
 
@@ -222,6 +229,97 @@ static void check_gzip(void)
 
 #endif
 
+/*
+ * One input of many forgets what was peeked at, if it can be read again, and
+ * gives the same bytes then; plain or compressed, with a mark or without.
+ */
+static void check_rewind(void)
+{
+    static const struct {
+        const char *text;
+        size_t len;
+    } cases[] = {
+        {"one\ntwo\n", 8},
+        {"\xef\xbb\xbfone\ntwo\n", 11},
+#ifdef HAVE_ZLIB
+        {(const char *)member_a, sizeof member_a},
+#endif
+    };
+    struct ep_error err;
+    struct ep_line line;
+    const char *head;
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct ep_input *in;
+        struct ep_lines *l;
+
+        put(cases[i].text, cases[i].len);
+        in = ep_input_open(path, &err);
+        ep_input_small(in, 4096);
+        ok(ep_input_buffer(in) == 4096);
+        for (int round = 0; round < 2; round++) {
+            ok(ep_input_peek(in, &head, &err) == 8 &&
+               memcmp(head, "one\ntwo\n", 8) == 0);
+            ep_input_rewind(in);
+        }
+        l = ep_lines_new(in);
+        ok(ep_lines_next(l, &line, &err) == 1 && line.len == 3 &&
+           memcmp(line.ptr, "one", 3) == 0);
+        ok(ep_lines_next(l, &line, &err) == 1 && line.len == 3);
+        ok(ep_lines_next(l, &line, &err) == 0);
+        ep_lines_free(l);
+    }
+}
+
+/*
+ * With 8 descriptors, 40 files read in turns, a few bytes at a time: each
+ * delivers its own bytes. One that is another file by then does not.
+ */
+static void check_parking(void)
+{
+    enum { FILES = 40 };
+    struct ep_input *in[FILES];
+    struct rlimit before, few;
+    struct ep_error err;
+    char name[FILES][64], got[8];
+    int wrong = 0;
+
+    if (getrlimit(RLIMIT_NOFILE, &before) != 0)
+        exit(99);
+    few = before;
+    few.rlim_cur = 16;
+    ok(setrlimit(RLIMIT_NOFILE, &few) == 0);
+    for (int f = 0; f < FILES; f++) {
+        FILE *out;
+
+        (void)snprintf(name[f], sizeof name[f], "%s-%d", path, f);
+        out = fopen(name[f], "w");
+        for (int i = 0; out && i < 20000; i++)
+            (void)fprintf(out, "%02d%05d\n", f, i);
+        if (!out || fclose(out) != 0)
+            exit(99);
+        in[f] = ep_input_open(name[f], &err);
+        ok(in[f] != NULL);
+    }
+    for (int i = 0; i < 20000; i++)
+        for (int f = 0; f < FILES; f++) {
+            char want[16];
+
+            (void)snprintf(want, sizeof want, "%02d%05d\n", f, i);
+            wrong += f != 7 && (ep_input_read(in[f], got, 8, &err) != 8 ||
+                                memcmp(got, want, 8) != 0);
+        }
+    ok(wrong == 0);
+    ok(rename(name[6], name[7]) == 0);
+    ok(ep_input_read(in[7], got, 8, &err) == EP_ESYS);
+    ok(err.code == EP_ESYS && strstr(err.msg, "it was replaced while"));
+    for (int f = 0; f < FILES; f++) {
+        ep_input_close(in[f]);
+        (void)unlink(name[f]);
+    }
+    ok(setrlimit(RLIMIT_NOFILE, &before) == 0);
+}
+
 static void count_wait(void *ctx)
 {
     ++*(int *)ctx;
@@ -264,6 +362,8 @@ int main(void)
     check_long();
     check_errors();
     check_gzip();
+    check_rewind();
+    check_parking();
     check_wait();
     (void)unlink(path);
     return tap_done();
