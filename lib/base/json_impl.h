@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * json_impl.h - what the files of the JSON scanner share; private to them.
+ * json_impl.h - what the files of the JSON scanner and writer share; private to
+ * them.
  *
  * Bounded wide loads. The text has no padding, so a load of 8 or 16 bytes
  * that would cross its end is moved back to stop there, and the bytes before
@@ -75,20 +76,44 @@ EP_INLINE uint64_t load8(const char *p)
     return w;
 }
 
+EP_INLINE void store8(char *p, uint64_t w)
+{
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    w = __builtin_bswap64(w);
+#endif
+    memcpy(p, &w, 8);
+}
+
+/* n < 8 bytes, the first one lowest, then zeros. Loads may overlap. */
+EP_INLINE uint64_t load_short(const char *p, size_t n)
+{
+    uint64_t w = 0;
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    if (n >= 4) {
+        uint32_t a, b;
+
+        memcpy(&a, p, 4);
+        memcpy(&b, p + n - 4, 4);
+        return a | (uint64_t)b << 8 * (n - 4);
+    }
+#endif
+    while (n-- > 0)
+        w = w << 8 | (unsigned char)p[n];
+    return w;
+}
+
 /* 8 bytes of the text from p on, with zeros after its end. p <= end. */
 EP_INLINE uint64_t load8_bounded(const char *start, const char *p,
                                  const char *end)
 {
     size_t left = (size_t)(end - p);
-    uint64_t w = 0;
 
     if (EP_LIKELY(left >= 8))
         return load8(p);
     if (EP_LIKELY(end - start >= 8))
         return load8(end - 8) >> (56 - 8 * left) >> 8;
-    while (left-- > 0)
-        w = w << 8 | (unsigned char)p[left];
-    return w;
+    return load_short(p, left);
 }
 
 /*

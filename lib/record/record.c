@@ -5,7 +5,6 @@
 #include "record/record.h"
 
 #include "base/json.h"
-#include "base/json_write.h"
 #include "base/mem.h"
 
 #include <math.h>
@@ -96,16 +95,6 @@ static int find_key(const struct ep_record_parser *p, const struct ep_json *j,
     return NONE;
 }
 
-static void mark(struct ep_record *r, int k)
-{
-    r->have[k >> 6] |= UINT64_C(1) << (k & 63);
-}
-
-static void unmark(struct ep_record *r, int k)
-{
-    r->have[k >> 6] &= ~(UINT64_C(1) << (k & 63));
-}
-
 /* Decode an escaped string into p->text, which never moves within a line. */
 static struct ep_span decode(struct ep_record_parser *p,
                              const struct ep_json_value *v, size_t line_len)
@@ -135,7 +124,7 @@ static int find_escaped(struct ep_record_parser *p,
 static int fill(struct ep_record_parser *p, struct ep_record *r, int k,
                 struct ep_json *j, const struct ep_json_value *v)
 {
-    mark(r, k);
+    ep_record_mark(r, (enum ep_key)k);
     switch (v->kind) {
     case EP_JSON_STRING:
         p->slot[k] = IS_STRING;
@@ -152,7 +141,7 @@ static int fill(struct ep_record_parser *p, struct ep_record *r, int k,
                                 ep_key_table[k].name);
         return 0;
     case EP_JSON_NULL:
-        unmark(r, k);
+        ep_record_unmark(r, (enum ep_key)k);
         return 0;
     case EP_JSON_ARRAY:
         p->slot[k] = IS_ARRAY;
@@ -292,112 +281,9 @@ int ep_record_parse_padded(struct ep_record_parser *p, const char *line,
     return r->type == EP_OTHER ? 0 : check(p, r, err);
 }
 
-double ep_record_num(const struct ep_record *r, enum ep_key k)
-{
-    return ep_record_has(r, k) ? r->v[k].num : (double)NAN;
-}
-
-int64_t ep_record_int(const struct ep_record *r, enum ep_key k,
-                      int64_t fallback)
-{
-    return ep_record_has(r, k) ? (int64_t)r->v[k].num : fallback;
-}
-
-struct ep_span ep_record_str(const struct ep_record *r, enum ep_key k)
-{
-    return ep_record_has(r, k) ? r->v[k].str : (struct ep_span){NULL, 0};
-}
-
 void ep_record_begin(struct ep_record *r, enum ep_type type)
 {
     r->type = type;
     r->have[0] = r->have[1] = 0;
     ep_record_set_str(r, EP_K_TYPE, ep_type_table[type].name);
-}
-
-void ep_record_set_num(struct ep_record *r, enum ep_key k, double v)
-{
-    if (!isfinite(v)) {
-        unmark(r, k);
-        return;
-    }
-    mark(r, k);
-    r->v[k].num = v;
-}
-
-void ep_record_set_int(struct ep_record *r, enum ep_key k, int64_t v)
-{
-    ep_record_set_num(r, k, (double)v);
-}
-
-void ep_record_set_str(struct ep_record *r, enum ep_key k, const char *s)
-{
-    ep_record_set_span(r, k, (struct ep_span){s, s ? strlen(s) : 0});
-}
-
-void ep_record_set_span(struct ep_record *r, enum ep_key k, struct ep_span s)
-{
-    if (!s.ptr) {
-        unmark(r, k);
-        return;
-    }
-    mark(r, k);
-    r->v[k].str = s;
-}
-
-/* An array of strings without the white space between its elements. */
-static void add_compact(struct ep_buf *out, struct ep_span text)
-{
-    bool inside = false;
-
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.ptr[i];
-
-        if (inside && c == '\\')
-            ep_buf_addc(out, text.ptr[i++]), c = text.ptr[i];
-        else if (c == '"')
-            inside = !inside;
-        if (inside || (unsigned char)c > ' ')
-            ep_buf_addc(out, c);
-    }
-}
-
-static void add_value(struct ep_jw *w, const struct ep_record *r, enum ep_key k)
-{
-    switch (ep_key_value(r->type, k)) {
-    case EP_V_STRING:
-        ep_jw_bytes(w, r->v[k].str);
-        break;
-    case EP_V_STRINGS:
-        ep_jw_raw(w, (struct ep_span){"", 0});
-        add_compact(w->out, r->v[k].str);
-        break;
-    case EP_V_INTEGER:
-        ep_jw_int(w, (int64_t)r->v[k].num);
-        break;
-    case EP_V_NUMBER:
-        ep_jw_double(w, r->v[k].num);
-        break;
-    }
-}
-
-void ep_record_print(const struct ep_record *r, struct ep_buf *out)
-{
-    struct ep_jw w;
-
-    ep_jw_init(&w, out);
-    ep_jw_begin_object(&w);
-    for (int half = 0; half < 2; half++) {
-        for (uint64_t bits = r->have[half]; bits; bits &= bits - 1) {
-            int k = half * 64 + __builtin_ctzll(bits);
-
-            /* what is not finite does not exist in a record */
-            if (ep_key_table[k].value == EP_V_NUMBER && !isfinite(r->v[k].num))
-                continue;
-            ep_jw_key(&w, ep_key_table[k].name);
-            add_value(&w, r, (enum ep_key)k);
-        }
-    }
-    ep_jw_end_object(&w);
-    ep_buf_addc(out, '\n');
 }
