@@ -5,8 +5,8 @@
 #include "base/json_write.h"
 
 #include "base/fp.h"
-#include "base/json_impl.h"
 #include "base/utf8.h"
+#include "base/word.h"
 
 #include <math.h>
 #include <string.h>
