@@ -116,6 +116,29 @@ EP_INLINE unsigned not_plain16(const char *p)
 }
 #endif
 
+/* The first of p[0..end) that is one of three characters, or end. */
+EP_INLINE const char *find3(const char *p, const char *end, char a, char b,
+                            char c)
+{
+#if EP_JSON_SSE2
+    const __m128i x = _mm_set1_epi8(a), y = _mm_set1_epi8(b),
+                  z = _mm_set1_epi8(c);
+
+    for (; end - p >= 16; p += 16) {
+        __m128i w = _mm_loadu_si128((const __m128i *)(const void *)p);
+        __m128i m = _mm_or_si128(_mm_cmpeq_epi8(w, x), _mm_cmpeq_epi8(w, y));
+        unsigned found =
+            (unsigned)_mm_movemask_epi8(_mm_or_si128(m, _mm_cmpeq_epi8(w, z)));
+
+        if (found)
+            return p + __builtin_ctz(found);
+    }
+#endif
+    while (p < end && *p != a && *p != b && *p != c)
+        p++;
+    return p;
+}
+
 /* Value of 8 digits (as numbers 0 to 9), the first one lowest. */
 EP_INLINE uint64_t eight_digits(uint64_t w)
 {

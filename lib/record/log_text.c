@@ -5,6 +5,7 @@
 #include "record/log_text.h"
 
 #include "base/fp.h"
+#include "base/word.h"
 
 #include <math.h>
 #include <string.h>
@@ -234,17 +235,15 @@ bool ep_log_value(struct ep_span s, int exp10, double *out)
 
 bool ep_log_next_cell(struct ep_cursor *c, struct ep_log_cell *cell)
 {
-    const char *bar, *end, *mid;
+    const char *end, *mid;
 
     if (c->p >= c->end)
         return false;
-    bar = memchr(c->p, '|', (size_t)(c->end - c->p));
-    end = bar ? bar : c->end;
-    for (mid = c->p; mid < end && *mid != ':' && *mid != '='; mid++)
-        ;
+    mid = find3(c->p, c->end, '|', ':', '=');
+    end = find3(mid, c->end, '|', '|', '|');
     cell->key = trim(c->p, mid);
     cell->value = trim(mid < end ? mid + 1 : end, end);
-    c->p = bar ? bar + 1 : c->end;
+    c->p = end < c->end ? end + 1 : end;
     return true;
 }
 
@@ -262,6 +261,8 @@ size_t ep_log_key(struct ep_span key, const char *name)
     n = strlen(name);
     if (key.len < n)
         return 0;
+    if (memcmp(key.ptr, name, n) == 0) /* the usual spelling */
+        return n;
     for (size_t i = 0; i < n; i++)
         if ((key.ptr[i] == '_' ? ' ' : lower(key.ptr[i])) != name[i])
             return 0;

@@ -158,7 +158,12 @@ extern const struct ep_key_info ep_key_table[EP_KEYS];
 extern const struct ep_type_info ep_type_table[EP_TYPES];
 
 /* What value a key has in records of a type (merge: from is a string). */
-enum ep_value ep_key_value(enum ep_type type, enum ep_key key);
+static inline enum ep_value ep_key_value(enum ep_type type, enum ep_key key)
+{
+    if (type == EP_MERGE && key == EP_K_FROM)
+        return EP_V_STRING; /* the worker or region that was merged */
+    return ep_key_table[key].value;
+}
 
 struct ep_record {
     enum ep_type type;

@@ -153,10 +153,3 @@ const struct ep_type_info ep_type_table[EP_TYPES] = {
                   {EP_K_FROM, EP_K_BASE, EP_K_STALENESS, EP_K_STEPS,
                    EP_K_TOKENS, EP_K_NORM}},
 };
-
-enum ep_value ep_key_value(enum ep_type type, enum ep_key key)
-{
-    if (type == EP_MERGE && key == EP_K_FROM)
-        return EP_V_STRING; /* the worker or region that was merged */
-    return ep_key_table[key].value;
-}
