@@ -183,4 +183,53 @@ EP_INLINE const char *plain_end(const char *start, const char *p,
     return p;
 }
 
+/* The first byte from p on that is not plain; it may be behind end, with 16 bytes
+   there that may be loaded. */
+EP_INLINE const char *plain_end_padded(const char *p, const char *end)
+{
+    while (p < end) {
+#if EP_JSON_SSE2
+        unsigned odd = not_plain16(p);
+
+        if (EP_LIKELY(odd != 0))
+            return p + __builtin_ctz(odd);
+        p += 16;
+#else
+        uint64_t odd = not_plain8(load8(p));
+
+        if (EP_LIKELY(odd != 0))
+            return p + (__builtin_ctzll(odd) >> 3);
+        p += 8;
+#endif
+    }
+    return p;
+}
+
+/* Bit 7 of each byte that is no digit, of a word ^ EP_BYTES('0'). */
+EP_INLINE uint64_t no_digit(uint64_t w)
+{
+    return ((w + EP_BYTES(0x76)) | w) & EP_BYTES(0x80);
+}
+
+/*
+ * At most 16 digits at p, their number in *n; if that is 16 there may be more.
+ * Reads 16 bytes from p on, and as many before it. How many there are changes
+ * from line to line, so nothing branches on it.
+ */
+EP_INLINE uint64_t digits16(const char *p, unsigned *n)
+{
+    uint64_t low = no_digit(load8(p) ^ EP_BYTES('0'));
+    uint64_t high = no_digit(load8(p + 8) ^ EP_BYTES('0'));
+    unsigned a = low ? (unsigned)__builtin_ctzll(low) >> 3 : 8;
+    unsigned b = high ? (unsigned)__builtin_ctzll(high) >> 3 : 8;
+    const char *end = p + (a += low ? 0 : b);
+
+    *n = a;
+    low = load8(end - 8) ^ EP_BYTES('0');
+    high = load8(end - 16) ^ EP_BYTES('0');
+    low &= a < 8 ? ~((UINT64_C(1) << (64 - 8 * a) % 64) - 1) : ~UINT64_C(0);
+    high &= a > 8 ? ~((UINT64_C(1) << (128 - 8 * a) % 64) - 1) : 0;
+    return eight_digits(high) * 100000000 + eight_digits(low);
+}
+
 #endif

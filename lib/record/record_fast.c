@@ -47,54 +47,6 @@ void ep_record_fast_init(struct ep_record_parser *p)
     }
 }
 
-/* The first byte from p on that is not plain; it may be behind end. */
-EP_INLINE const char *string_end(const char *p, const char *end)
-{
-    while (p < end) {
-#if EP_JSON_SSE2
-        unsigned odd = not_plain16(p);
-
-        if (EP_LIKELY(odd != 0))
-            return p + __builtin_ctz(odd);
-        p += 16;
-#else
-        uint64_t odd = not_plain8(load8(p));
-
-        if (EP_LIKELY(odd != 0))
-            return p + (__builtin_ctzll(odd) >> 3);
-        p += 8;
-#endif
-    }
-    return p;
-}
-
-/* Bit 7 of each byte that is no digit, of a word ^ EP_BYTES('0'). */
-EP_INLINE uint64_t no_digit(uint64_t w)
-{
-    return ((w + EP_BYTES(0x76)) | w) & EP_BYTES(0x80);
-}
-
-/*
- * At most 16 digits at p, their number in *n; if that is 16 there may be more.
- * Reads 16 bytes from p on, and as many before it. How many there are changes
- * from line to line, so nothing branches on it.
- */
-EP_INLINE uint64_t digits(const char *p, unsigned *n)
-{
-    uint64_t low = no_digit(load8(p) ^ EP_BYTES('0'));
-    uint64_t high = no_digit(load8(p + 8) ^ EP_BYTES('0'));
-    unsigned a = low ? (unsigned)__builtin_ctzll(low) >> 3 : 8;
-    unsigned b = high ? (unsigned)__builtin_ctzll(high) >> 3 : 8;
-    const char *end = p + (a += low ? 0 : b);
-
-    *n = a;
-    low = load8(end - 8) ^ EP_BYTES('0');
-    high = load8(end - 16) ^ EP_BYTES('0');
-    low &= a < 8 ? ~((UINT64_C(1) << (64 - 8 * a) % 64) - 1) : ~UINT64_C(0);
-    high &= a > 8 ? ~((UINT64_C(1) << (128 - 8 * a) % 64) - 1) : 0;
-    return eight_digits(high) * 100000000 + eight_digits(low);
-}
-
 /* The number at p as the value of key k. Returns what follows, or NULL. */
 EP_INLINE const char *number(const char *p, const char *end, int k,
                              struct ep_record *r)
@@ -106,14 +58,14 @@ EP_INLINE const char *number(const char *p, const char *end, int k,
     double x;
 
     p += neg;
-    mant = digits(p, &n);
+    mant = digits16(p, &n);
     if (n - 1 > 14 || (*p == '0' && n > 1))
         return NULL;
     p += n;
     if (p < end && *p == '.') {
         if (info->value == EP_V_INTEGER)
             return NULL;
-        fraction = digits(p + 1, &f);
+        fraction = digits16(p + 1, &f);
         if (f - 1 > 14 || n + f > 19)
             return NULL;
         mant = mant * ep_fp_pow10_u64[f] + fraction;
@@ -140,7 +92,7 @@ EP_INLINE const char *number(const char *p, const char *end, int k,
 static __attribute__((noinline)) int find(const struct ep_record_parser *p,
                                           const char *at)
 {
-    const char *quote = string_end(at + 1, at + 2);
+    const char *quote = plain_end_padded(at + 1, at + 2);
     size_t n = (size_t)(quote - at) - 1;
     uint64_t head = load8(at + 1);
 
@@ -210,7 +162,7 @@ EP_INLINE bool members(struct ep_record_parser *self, const char *p,
 
             if (*p != '"')
                 return false;
-            p = string_end(from, end);
+            p = plain_end_padded(from, end);
             if (p >= end || *p != '"')
                 return false;
             r->v[k].str = (struct ep_span){from, (size_t)(p - from)};
