@@ -211,7 +211,7 @@ bool ep_log_number(struct ep_cursor *c, int exp10, double *out)
     return true;
 }
 
-static struct ep_span trim(const char *p, const char *end)
+struct ep_span ep_log_trim(const char *p, const char *end)
 {
     while (p < end && (*p == ' ' || *p == '\t'))
         p++;
@@ -225,7 +225,7 @@ bool ep_log_value(struct ep_span s, int exp10, double *out)
     struct ep_cursor c;
     double x;
 
-    s = trim(s.ptr, s.ptr + s.len);
+    s = ep_log_trim(s.ptr, s.ptr + s.len);
     c = (struct ep_cursor){s.ptr, s.ptr + s.len};
     if (!ep_log_number(&c, exp10, &x) || c.p != c.end)
         return false;
@@ -241,8 +241,8 @@ bool ep_log_next_cell(struct ep_cursor *c, struct ep_log_cell *cell)
         return false;
     mid = find3(c->p, c->end, '|', ':', '=');
     end = find3(mid, c->end, '|', '|', '|');
-    cell->key = trim(c->p, mid);
-    cell->value = trim(mid < end ? mid + 1 : end, end);
+    cell->key = ep_log_trim(c->p, mid);
+    cell->value = ep_log_trim(mid < end ? mid + 1 : end, end);
     c->p = end < c->end ? end + 1 : end;
     return true;
 }
@@ -252,13 +252,8 @@ static char lower(char c)
     return (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
 }
 
-size_t ep_log_key(struct ep_span key, const char *name)
+size_t ep_log_key_rest(struct ep_span key, const char *name, size_t n)
 {
-    size_t n;
-
-    if (!key.len || lower(*key.ptr) != *name) /* nearly always */
-        return 0;
-    n = strlen(name);
     if (key.len < n)
         return 0;
     if (memcmp(key.ptr, name, n) == 0) /* the usual spelling */

@@ -67,6 +67,27 @@ static char *put_string(struct ep_buf *out, char *p, struct ep_span s)
     return ep_jw_put_string(p, s);
 }
 
+/*
+ * A time, which many records in a row may share: the sensors of one scrape, the
+ * metrics of one step. The text of the last one is kept.
+ */
+static size_t put_time(double ts, char *p)
+{
+    static _Thread_local struct {
+        double ts;
+        size_t len; /* 0: none */
+        char text[EP_FP_MAX];
+    } last;
+
+    /* as bits: 0 is not -0 */
+    if (!last.len || memcmp(&last.ts, &ts, sizeof ts) != 0) {
+        last.ts = ts;
+        last.len = ep_fp_print(ts, last.text);
+    }
+    memcpy(p, last.text, EP_FP_MAX);
+    return last.len;
+}
+
 void ep_record_print(const struct ep_record *r, struct ep_buf *out)
 {
     size_t begin = out->len;
@@ -87,6 +108,8 @@ void ep_record_print(const struct ep_record *r, struct ep_buf *out)
                 p = put_string(out, p, r->v[k].str);
             else if (value == EP_V_INTEGER)
                 p += ep_fp_print_int((int64_t)r->v[k].num, p);
+            else if (k == EP_K_TS)
+                p += put_time(r->v[k].num, p);
             else if (value == EP_V_NUMBER)
                 p += ep_fp_print(r->v[k].num, p);
             else
