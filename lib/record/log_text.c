@@ -187,7 +187,7 @@ void ep_log_origin(const struct ep_log *log, int64_t rank, struct ep_record *r)
 
 const char *ep_log_find(const struct ep_cursor *c, const char *text)
 {
-    return memmem(c->p, (size_t)(c->end - c->p), text, strlen(text));
+    return find_text(c->p, (size_t)(c->end - c->p), text, strlen(text));
 }
 
 bool ep_log_number(struct ep_cursor *c, int exp10, double *out)

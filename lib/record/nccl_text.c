@@ -11,7 +11,7 @@
 bool ep_cursor_find(struct ep_cursor *c, const char *literal)
 {
     size_t n = strlen(literal);
-    const char *at = memmem(c->p, (size_t)(c->end - c->p), literal, n);
+    const char *at = find_text(c->p, (size_t)(c->end - c->p), literal, n);
 
     if (!at)
         return false;
