@@ -21,8 +21,8 @@ void ep_json_shape_note(struct ep_json_shape *s, struct ep_json_value *to,
     struct ep_json_shape_part *part = &s->part[s->noted];
 
     if (v->kind != EP_JSON_STRING && v->kind != EP_JSON_NUMBER) {
-        /* null, true and false are text like that round them */
-        s->learning &= v->kind < EP_JSON_NUMBER;
+        /* null, true and false that nobody wants are text like any other */
+        s->learning &= v->kind < EP_JSON_NUMBER && !to;
         return;
     }
     if (s->noted == EP_JSON_SHAPE_VALUES ||

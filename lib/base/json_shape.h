@@ -64,7 +64,7 @@ void ep_json_shape_begin(struct ep_json_shape *s);
  * Note a value just pulled: every one of the object, in order, at all levels.
  * to is where later ones go, NULL if nobody wants them; it must stay. Objects
  * and arrays that are entered need not be noted; one that is not makes the shape
- * unusable.
+ * unusable, as does a wanted value that is neither string nor number.
  */
 void ep_json_shape_note(struct ep_json_shape *s, struct ep_json_value *to,
                         const struct ep_json_value *v);

@@ -250,7 +250,8 @@ EP_INLINE uint64_t no_digit(uint64_t w)
 }
 
 /*
- * At most 16 digits at p, their number in *n; if that is 16 there may be more.
+ * At most 16 digits at p, their number in *n; if that is 16 there may be more,
+ * and if it is 0 the value means nothing.
  * Reads 16 bytes from p on, and as many before it. How many there are changes
  * from line to line, so nothing branches on it.
  */
