@@ -55,12 +55,12 @@ static uint64_t mix(uint64_t h, uint64_t w)
 
 static uint64_t hash_of(struct ep_span s)
 {
-    const char *p = s.ptr, *end = p + s.len;
+    const char *p = s.len ? s.ptr : "", *begin = p, *end = p + s.len;
     uint64_t h = s.len;
 
     for (; end - p > 8; p += 8)
         h = mix(h, load8(p));
-    return mix(h, load8_bounded(s.ptr, p, end));
+    return mix(h, load8_bounded(begin, p, end));
 }
 
 static void put(struct ep_intern *t, size_t i)

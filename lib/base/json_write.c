@@ -170,7 +170,7 @@ char *ep_jw_put_string(char *to, struct ep_span s)
 /* Write s, then c unless it is 0. Sets no comma. */
 static void string(struct ep_jw *w, struct ep_span s, char c)
 {
-    const char *p = s.ptr, *end = p + s.len;
+    const char *p = s.len ? s.ptr : "", *end = p + s.len;
     char *from, *to = ep_buf_reserve(w->out, 2);
 
     from = to;

@@ -147,8 +147,11 @@ EP_INLINE const char *find3(const char *p, const char *end, char a, char b,
 EP_INLINE const char *find_text(const char *p, size_t n, const char *text,
                                 size_t m)
 {
-    const char *end = p + n;
+    const char *end;
 
+    if (n < m)
+        return NULL; /* p may be NULL */
+    end = p + n;
 #if EP_JSON_SSE2
     if (n >= m + 15) {
         const __m128i first = _mm_set1_epi8(text[0]);
