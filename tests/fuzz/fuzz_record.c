@@ -12,42 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* With padding behind the line, which is read in another way, the same comes
-   out. */
-static void check_padded(const char *line, size_t size, int code,
-                         const struct ep_record *r)
-{
-    static struct ep_record_parser *parser;
-    char *padded = ep_calloc(size + PAD, 1);
-    struct ep_record other;
-    int rc;
-
-    if (!parser)
-        parser = ep_record_parser_new();
-    memcpy(padded, line, size);
-    memset(padded + size, '0', PAD);
-    rc = ep_record_parse_padded(parser, padded, size, PAD, &other, NULL);
-    require(rc == code);
-    if (rc == 0) {
-        require(other.type == r->type && other.have[0] == r->have[0] &&
-                other.have[1] == r->have[1]);
-        for (int k = 0; r->type != EP_OTHER && k < EP_KEYS; k++) {
-            enum ep_value kind = ep_key_value(r->type, (enum ep_key)k);
-
-            if (!ep_record_has(r, (enum ep_key)k))
-                continue;
-            if (kind == EP_V_NUMBER || kind == EP_V_INTEGER)
-                require(memcmp(&other.v[k].num, &r->v[k].num, sizeof(double)) ==
-                        0);
-            else
-                require(other.v[k].str.len == r->v[k].str.len &&
-                        memcmp(other.v[k].str.ptr, r->v[k].str.ptr,
-                               r->v[k].str.len) == 0);
-        }
-    }
-    free(padded);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define PAD 32 /* EP_LINE_PAD */
