@@ -120,7 +120,7 @@ EP_INLINE const char *plain_string(const char *p, const char *end,
 bool ep_json_shape_match(const struct ep_json_shape *s, struct ep_json *j)
 {
     const char *p = j->start, *end = j->end;
-    struct ep_json_value unused;
+    struct ep_json_value unused = {.kind = EP_JSON_NULL};
 
     if (!s->n || j->readable - end < 32)
         return false;

@@ -78,8 +78,10 @@ static char *escape(char *to, unsigned char c)
     static const char letters[] = "\"\"\\\\\bb\ff\nn\rr\tt";
 
     if (c >= 0x80) {
-        memcpy(to, "\xef\xbf\xbd", 3);
-        return to + 3;
+        *to++ = '\xef';
+        *to++ = '\xbf';
+        *to++ = '\xbd';
+        return to;
     }
     for (size_t i = 0; i + 1 < sizeof letters; i += 2) {
         if ((unsigned char)letters[i] == c) {
@@ -88,10 +90,13 @@ static char *escape(char *to, unsigned char c)
             return to + 2;
         }
     }
-    memcpy(to, "\\u00", 4);
-    to[4] = hex[c >> 4];
-    to[5] = hex[c & 15];
-    return to + 6;
+    *to++ = '\\';
+    *to++ = 'u';
+    *to++ = '0';
+    *to++ = '0';
+    *to++ = hex[c >> 4];
+    *to++ = hex[c & 15];
+    return to;
 }
 
 /* Write what begins at p, which is not plain ASCII; *p goes behind it. */

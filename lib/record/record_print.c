@@ -74,14 +74,16 @@ static char *put_string(struct ep_buf *out, char *p, struct ep_span s)
 static size_t put_time(double ts, char *p)
 {
     static _Thread_local struct {
-        double ts;
+        uint64_t bits;
         size_t len; /* 0: none */
         char text[EP_FP_MAX];
     } last;
 
-    /* as bits: 0 is not -0 */
-    if (!last.len || memcmp(&last.ts, &ts, sizeof ts) != 0) {
-        last.ts = ts;
+    uint64_t bits; /* 0 is not -0 */
+
+    memcpy(&bits, &ts, sizeof bits);
+    if (!last.len || last.bits != bits) {
+        last.bits = bits;
         last.len = ep_fp_print(ts, last.text);
     }
     memcpy(p, last.text, EP_FP_MAX);
@@ -119,6 +121,7 @@ void ep_record_print(const struct ep_record *r, struct ep_buf *out)
     if (p == out->ptr + begin)
         p++;
     out->ptr[begin] = '{'; /* in place of the comma */
-    memcpy(p, "}\n", 2);
+    p[0] = '}';
+    p[1] = '\n';
     (void)ep_buf_extend(out, (size_t)(p + 2 - (out->ptr + out->len)));
 }

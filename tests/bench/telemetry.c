@@ -141,13 +141,13 @@ static void timeline(struct corpus *c)
                                       "forward-recv",    "backward-recv"};
     struct ep_buf *b = &c->out;
     const char *before = "[";
-    double t = 0;
 
-    for (uint64_t step = 0; more(c); step++, t += 9e6) {
+    for (uint64_t step = 0; more(c); step++) {
         for (int lane = 0; lane < 16; lane++)
             for (int i = 0; i < 48; i++) {
                 const char *op = ops[i / 8];
-                double slot = (lane / 4 + 2 * (i % 8) + (i >= 8 ? 1 : 0)) * 4e5;
+                int slot = lane / 4 + 2 * (i % 8) + (i >= 8);
+                double t = 9e6 * (double)step + 4e5 * slot;
 
                 ep_buf_addf(
                     b,
@@ -157,7 +157,7 @@ static void timeline(struct corpus *c)
                     ",\"model_chunk\":%d,\"mb_id\":%d,"
                     "\"seq_id\":%d}}",
                     before, op, op, lane % 4, lane / 4 * 20 + lane % 4 * 80,
-                    t + slot + uniform(c, 0, 1e4),
+                    t + uniform(c, 0, 1e4),
                     i < 16 ? uniform(c, 3e5, 9e5) : uniform(c, 100, 900), step,
                     i < 16 ? 0 : -1, i < 16 ? i % 8 : -1, i % 8);
                 before = ",";

@@ -22,6 +22,15 @@ static void require(int condition)
         abort();
 }
 
+/* Of a double: 0 is not -0. */
+static uint64_t bits(double x)
+{
+    uint64_t u;
+
+    memcpy(&u, &x, sizeof u);
+    return u;
+}
+
 /* With padding behind the line, which is read in another way, the same comes
    out. */
 static void check_padded(const char *line, size_t size, int code,
@@ -47,8 +56,7 @@ static void check_padded(const char *line, size_t size, int code,
             if (!ep_record_has(r, (enum ep_key)k))
                 continue;
             if (kind == EP_V_NUMBER || kind == EP_V_INTEGER)
-                require(memcmp(&other.v[k].num, &r->v[k].num, sizeof(double)) ==
-                        0);
+                require(bits(other.v[k].num) == bits(r->v[k].num));
             else
                 require(other.v[k].str.len == r->v[k].str.len &&
                         memcmp(other.v[k].str.ptr, r->v[k].str.ptr,

@@ -250,7 +250,7 @@ static void check_words(void)
     for (int i = 0; i < 100000; i++) {
         size_t n = below(70), m = 1 + below(5), at = 0;
         char *p = ep_realloc(NULL, n + 1, 1), text[8];
-        const char *end = p + n;
+        const char *end;
 
         for (size_t k = 0; k < n; k++)
             p[k] = (char)('a' + below(3));
