@@ -7,9 +7,9 @@
  * values of one object is remembered when it was read with the scanner of
  * json.h, and the next object is compared with it: where all of that is equal,
  * only the values are read, which are checked as the scanner would. Where
- * something is not, the scanner reads it as ever. (That structure can be guessed
- * is the idea of Li et al., "Mison: a fast JSON parser for data analytics", VLDB
- * 10(10), 2017.)
+ * something is not, the scanner reads it as ever. (That structure can be
+ * guessed is the idea of Li et al., "Mison: a fast JSON parser for data
+ * analytics", VLDB 10(10), 2017.)
  *
  *     if (!ep_json_shape_match(&shape, &j)) {
  *         ep_json_shape_begin(&shape);
@@ -49,8 +49,8 @@ struct ep_json_shape {
 
 /*
  * j has just begun a text whose root is an object, with at least 32 bytes of
- * padding behind it (ep_json_begin_padded()). If the object is of the shape: all
- * values that were noted with a place are written there, as ep_json_next()
+ * padding behind it (ep_json_begin_padded()). If the object is of the shape,
+ * all values that were noted with a place are written there, as ep_json_next()
  * would have given them, the object is passed, and true is returned. Otherwise
  * the scanner is as before, but places may have been written.
  * Cost: one pass, about half of the scanner's.
@@ -63,8 +63,8 @@ void ep_json_shape_begin(struct ep_json_shape *s);
 /*
  * Note a value just pulled: every one of the object, in order, at all levels.
  * to is where later ones go, NULL if nobody wants them; it must stay. Objects
- * and arrays that are entered need not be noted; one that is not makes the shape
- * unusable, as does a wanted value that is neither string nor number.
+ * and arrays that are entered need not be noted; one that is not makes the
+ * shape unusable, as does a wanted value that is neither string nor number.
  */
 void ep_json_shape_note(struct ep_json_shape *s, struct ep_json_value *to,
                         const struct ep_json_value *v);

@@ -224,8 +224,8 @@ EP_INLINE const char *plain_end(const char *start, const char *p,
     return p;
 }
 
-/* The first byte from p on that is not plain; it may be behind end, with 16 bytes
-   there that may be loaded. */
+/* The first byte from p on that is not plain; it may be behind end, where 16
+   bytes may be loaded. */
 EP_INLINE const char *plain_end_padded(const char *p, const char *end)
 {
     while (p < end) {
