@@ -14,11 +14,6 @@
 /* What ptr is while nothing is allocated (cap is 0 then). */
 static char empty[1];
 
-bool ep_span_eq(struct ep_span s, const char *str)
-{
-    return strlen(str) == s.len && memcmp(s.ptr, str, s.len) == 0;
-}
-
 void ep_buf_init(struct ep_buf *b)
 {
     b->ptr = empty;

@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 /* Bytes that belong to somebody else; not terminated. */
 struct ep_span {
@@ -21,7 +22,10 @@ struct ep_span {
 };
 
 /* Do the bytes equal the terminated string? */
-bool ep_span_eq(struct ep_span s, const char *str);
+static inline bool ep_span_eq(struct ep_span s, const char *str)
+{
+    return strlen(str) == s.len && memcmp(s.ptr, str, s.len) == 0;
+}
 
 struct ep_buf {
     char *ptr;

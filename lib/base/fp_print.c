@@ -47,11 +47,6 @@ const uint64_t ep_fp_pow10_u64[20] = {
     UINT64_C(10000000000000000000),
 };
 
-static const char pairs[] =
-    "00010203040506070809101112131415161718192021222324252627282930313233343536"
-    "37383940414243444546474849505152535455565758596061626364656667686970717273"
-    "7475767778798081828384858687888990919293949596979899";
-
 /* floor(g c / 2^128), its last bit set if there is a fraction. */
 static uint64_t round_to_odd(uint64_t hi, uint64_t lo, uint64_t c)
 {
@@ -181,21 +176,37 @@ static void put_point(char *p, uint64_t digits, int at)
     p[8] = (char)('0' + (digits >> 56));
 }
 
+/* 0 < v < 10^8, without zeros in front; eight bytes are written. */
+static char *put_small(char *p, uint32_t v)
+{
+    uint64_t d = eight_digits(v);
+    unsigned zeros = (unsigned)__builtin_ctzll(d) & ~7U;
+
+    put_eight(p, d >> zeros);
+    return p + 8 - zeros / 8;
+}
+
+/* At most 20 digits, and 8 bytes. */
 static char *put_uint(char *p, uint64_t v)
 {
-    int n = count_digits(v);
-    char *end = p + n, *q = end;
+    const uint64_t e8 = 100000000;
 
-    while (v >= 100) {
-        q -= 2;
-        memcpy(q, pairs + 2 * (v % 100), 2);
-        v /= 100;
-    }
-    if (v >= 10)
-        memcpy(p, pairs + 2 * v, 2);
-    else
+    if (v < 10) {
         *p = (char)('0' + v);
-    return end;
+        return p + 1;
+    }
+    if (v < e8)
+        return put_small(p, (uint32_t)v);
+    if (v < e8 * e8) {
+        p = put_small(p, (uint32_t)(v / e8));
+    } else {
+        p = put_small(p, (uint32_t)(v / (e8 * e8)));
+        v %= e8 * e8;
+        put_eight(p, eight_digits((uint32_t)(v / e8)));
+        p += 8;
+    }
+    put_eight(p, eight_digits((uint32_t)(v % e8)));
+    return p + 8;
 }
 
 /* d.ddde-x: the first digit has weight 10^e. */

@@ -1,25 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * json_impl.h - what the files of the JSON scanner share; private to them.
- *
- * Bounded wide loads. The text has no padding, so a load of 8 or 16 bytes
- * that would cross its end is moved back to stop there, and the bytes before
- * the wanted ones are shifted out. Only texts shorter than the load itself go
- * byte by byte.
  */
 #ifndef EP_BASE_JSON_IMPL_H
 #define EP_BASE_JSON_IMPL_H
 
 #include "base/json.h"
 
-#include <string.h>
-
-#if defined(__SSE2__) && !defined(EP_JSON_PORTABLE)
-#define EP_JSON_SSE2 1
-#include <emmintrin.h>
-#else
-#define EP_JSON_SSE2 0
-#endif
+#include "base/word.h"
 
 /*
  * Values of separator in struct ep_json: the byte at p that begins the next
@@ -30,13 +18,6 @@
 #define EP_JSON_IN_ARRAY 256      /* + '[' or ',' */
 
 #define EP_JSON_WINDOW 32 /* bytes that ep_json_next() looks at together */
-
-#define EP_LIKELY(x) __builtin_expect(!!(x), 1)
-#define EP_UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define EP_INLINE static inline __attribute__((always_inline))
-#define EP_COLD __attribute__((cold, noinline))
-
-#define EP_BYTES(b) (UINT64_C(0x0101010101010101) * (b))
 
 /* Record "byte N: what" at the byte at; returns NULL. json_error.c */
 EP_COLD const char *ep_json_fail(struct ep_json *j, const char *at, int code,
@@ -62,112 +43,5 @@ int ep_json_next_general(struct ep_json *j, struct ep_json_value *key,
 
 /* Has the machine what the fastest ep_json_next() needs? json_next.c */
 bool ep_json_have_wide(void);
-
-/* 8 bytes, the first one lowest. */
-EP_INLINE uint64_t load8(const char *p)
-{
-    uint64_t w;
-
-    memcpy(&w, p, 8);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    w = __builtin_bswap64(w);
-#endif
-    return w;
-}
-
-/* 8 bytes of the text from p on, with zeros after its end. p <= end. */
-EP_INLINE uint64_t load8_bounded(const char *start, const char *p,
-                                 const char *end)
-{
-    size_t left = (size_t)(end - p);
-    uint64_t w = 0;
-
-    if (EP_LIKELY(left >= 8))
-        return load8(p);
-    if (EP_LIKELY(end - start >= 8))
-        return load8(end - 8) >> (56 - 8 * left) >> 8;
-    while (left-- > 0)
-        w = w << 8 | (unsigned char)p[left];
-    return w;
-}
-
-/*
- * Zero if all 8 bytes are plain, else its lowest set bit is bit 7 of the first
- * byte that is not: '"', '\\', below 0x20 or above 0x7f. (Higher bits may be
- * false: a borrow runs upwards, but only from a byte that is not plain.)
- */
-EP_INLINE uint64_t not_plain8(uint64_t w)
-{
-    uint64_t quote = w ^ EP_BYTES('"'), slash = w ^ EP_BYTES('\\');
-
-    quote = (quote - EP_BYTES(1)) & ~quote;
-    slash = (slash - EP_BYTES(1)) & ~slash;
-    return (quote | slash | ((w - EP_BYTES(0x20)) & ~w) | w) & EP_BYTES(0x80);
-}
-
-EP_INLINE bool is_plain(char c)
-{
-    unsigned char u = (unsigned char)c;
-
-    return u >= 0x20 && u < 0x80 && u != '"' && u != '\\';
-}
-
-#if EP_JSON_SSE2
-/* Bit i: byte i of the 16 is not plain. A signed comparison finds both the
- * control bytes and those above 0x7f. */
-EP_INLINE unsigned not_plain16(const char *p)
-{
-    __m128i w = _mm_loadu_si128((const __m128i *)(const void *)p);
-    __m128i bad = _mm_cmplt_epi8(w, _mm_set1_epi8(0x20));
-
-    bad = _mm_or_si128(bad, _mm_cmpeq_epi8(w, _mm_set1_epi8('"')));
-    bad = _mm_or_si128(bad, _mm_cmpeq_epi8(w, _mm_set1_epi8('\\')));
-    return (unsigned)_mm_movemask_epi8(bad);
-}
-#endif
-
-/* Value of 8 digits (as numbers 0 to 9), the first one lowest. */
-EP_INLINE uint64_t eight_digits(uint64_t w)
-{
-    const uint64_t mask = UINT64_C(0x000000ff000000ff);
-
-    w = w * 10 + (w >> 8);
-    return ((w & mask) * (100 + (UINT64_C(1000000) << 32)) +
-            ((w >> 16) & mask) * (1 + (UINT64_C(10000) << 32))) >>
-           32;
-}
-
-/* The first byte from p on that is not plain, or the end of the text. */
-EP_INLINE const char *plain_end(const char *start, const char *p,
-                                const char *end)
-{
-#if EP_JSON_SSE2
-    while (EP_LIKELY(end - p >= 16)) {
-        unsigned bad = not_plain16(p);
-
-        if (EP_LIKELY(bad != 0))
-            return p + __builtin_ctz(bad);
-        p += 16;
-    }
-    if (EP_LIKELY(end - start >= 16 && p <= end)) {
-        unsigned left = (unsigned)(end - p);
-        unsigned bad = not_plain16(end - 16) >> (16 - left) | 1U << left;
-
-        return p + __builtin_ctz(bad);
-    }
-#else
-    while (EP_LIKELY(end - p >= 8)) {
-        uint64_t bad = not_plain8(load8(p));
-
-        if (EP_LIKELY(bad != 0))
-            return p + (__builtin_ctzll(bad) >> 3);
-        p += 8;
-    }
-    (void)start;
-#endif
-    while (p < end && is_plain(*p))
-        p++;
-    return p;
-}
 
 #endif

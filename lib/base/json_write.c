@@ -6,6 +6,7 @@
 
 #include "base/fp.h"
 #include "base/utf8.h"
+#include "base/word.h"
 
 #include <math.h>
 #include <string.h>
@@ -64,91 +65,137 @@ void ep_jw_newline(struct ep_jw *w)
     w->comma = false;
 }
 
-/*
- * Eight bytes at once: is none of them below 0x20, '"', '\\' or beyond ASCII?
- * (A byte that is zero after an exclusive or borrows from its highest bit.)
- */
-static bool all_plain(const char *p)
-{
-    const uint64_t ones = UINT64_C(0x0101010101010101), high = ones * 0x80;
-    uint64_t x, quote, slash;
+/* What escape() writes at most, and what is stored at once. */
+enum { WORST = 6, WORD = 16 };
 
-    memcpy(&x, p, 8);
-    quote = x ^ ones * '"';
-    slash = x ^ ones * '\\';
-    return !((x | (x - ones * 0x20) | (quote - ones) | (slash - ones)) & high);
-}
+/* A string is written in pieces of so many bytes of it. */
+#define PIECE ((size_t)4096)
 
-/* How many bytes from p on can be written as they are. */
-static size_t plain_run(const char *p, size_t n)
-{
-    size_t i = 0;
-
-    while (n - i >= 8 && all_plain(p + i))
-        i += 8;
-
-    while (i < n) {
-        unsigned char c = (unsigned char)p[i];
-        int len = 1;
-
-        if (c < 0x20 || c == '"' || c == '\\')
-            break;
-        if (c >= 0x80) {
-            len = ep_utf8_len(p + i, n - i);
-            if (len <= 0)
-                break;
-        }
-        i += (size_t)len;
-    }
-    return i;
-}
-
-/* Write a byte that cannot be written as it is. */
-static void escape(struct ep_buf *out, unsigned char c)
+/* Write a byte that cannot be written as it is: at most WORST bytes. */
+static char *escape(char *to, unsigned char c)
 {
     static const char hex[] = "0123456789abcdef";
     static const char letters[] = "\"\"\\\\\bb\ff\nn\rr\tt";
-    char text[6] = {'\\', 'u', '0', '0', '0', '0'};
 
     if (c >= 0x80) {
-        ep_buf_add(out, "\xef\xbf\xbd", 3);
-        return;
+        *to++ = '\xef';
+        *to++ = '\xbf';
+        *to++ = '\xbd';
+        return to;
     }
     for (size_t i = 0; i + 1 < sizeof letters; i += 2) {
         if ((unsigned char)letters[i] == c) {
-            text[1] = letters[i + 1];
-            ep_buf_add(out, text, 2);
-            return;
+            to[0] = '\\';
+            to[1] = letters[i + 1];
+            return to + 2;
         }
     }
-    text[4] = hex[c >> 4];
-    text[5] = hex[c & 15];
-    ep_buf_add(out, text, 6);
+    *to++ = '\\';
+    *to++ = 'u';
+    *to++ = '0';
+    *to++ = '0';
+    *to++ = hex[c >> 4];
+    *to++ = hex[c & 15];
+    return to;
 }
 
-/* Write the string that s becomes, quotes and all, and c behind it if not 0. */
+/* Write what begins at p, which is not plain ASCII; *p goes behind it. */
+static char *put_odd(char *to, const char **p, const char *end)
+{
+    unsigned char c = (unsigned char)**p;
+    int len;
+
+    if (EP_LIKELY(c == '"' || c == '\\')) {
+        to[0] = '\\';
+        to[1] = (char)c;
+        ++*p;
+        return to + 2;
+    }
+    len = c >= 0x80 ? ep_utf8_len(*p, (size_t)(end - *p)) : 0;
+    if (len <= 0) {
+        ++*p;
+        return escape(to, c);
+    }
+    for (; len > 0; len--)
+        *to++ = *(*p)++;
+    return to;
+}
+
+/*
+ * Write the bytes from begin to stop, and the rest of the character at stop,
+ * which is before end. What is plain goes 16 or 8 bytes at a time; that many
+ * are stored, and what is not plain then takes the place of the rest.
+ */
+static char *put_piece(char *to, const char *begin, const char **stop,
+                       const char *end)
+{
+    const char *p = begin;
+
+    while (p < *stop) {
+        size_t left = (size_t)(*stop - p);
+        uint64_t w, bad;
+        unsigned n;
+
+#if EP_JSON_SSE2
+        if (left >= WORD) {
+            unsigned odd = not_plain16(p);
+
+            memcpy(to, p, WORD);
+            n = odd ? (unsigned)__builtin_ctz(odd) : WORD;
+            p += n;
+            to += n;
+            if (odd)
+                to = put_odd(to, &p, end);
+            continue;
+        }
+#endif
+        w = load8_bounded(begin, p, *stop);
+        bad = not_plain8(w); /* the zeros behind stop are not plain either */
+        n = bad ? (unsigned)__builtin_ctzll(bad) >> 3 : 8;
+        store8(to, w);
+        p += n;
+        to += n;
+        if (n < 8 && n < left)
+            to = put_odd(to, &p, end);
+    }
+    *stop = p;
+    return to;
+}
+
+char *ep_jw_put_string(char *to, struct ep_span s)
+{
+    const char *end = s.ptr + s.len, *stop = end;
+
+    *to++ = '"';
+    to = put_piece(to, s.ptr, &stop, end);
+    *to = '"';
+    return to + 1;
+}
+
+/* Write s, then c unless it is 0. Sets no comma. */
 static void string(struct ep_jw *w, struct ep_span s, char c)
 {
-    size_t n = plain_run(s.ptr, s.len);
-    char *p = ep_buf_extend(w->out, n + w->comma + 1);
+    const char *p = s.len ? s.ptr : "", *end = p + s.len;
+    char *from, *to = ep_buf_reserve(w->out, 2);
 
-    *p = ',';
-    p += w->comma;
-    *p++ = '"';
-    if (n)
-        memcpy(p, s.ptr, n);
-    while (n < s.len) {
-        size_t more;
+    from = to;
+    *to = ',';
+    to += w->comma;
+    *to++ = '"';
+    (void)ep_buf_extend(w->out, (size_t)(to - from));
+    while (p < end) {
+        size_t n = (size_t)(end - p) < PIECE ? (size_t)(end - p) : PIECE;
+        const char *stop = p + n;
 
-        escape(w->out, (unsigned char)s.ptr[n++]);
-        more = plain_run(s.ptr + n, s.len - n);
-        ep_buf_add(w->out, s.ptr + n, more);
-        n += more;
+        from = ep_buf_reserve(w->out, WORST * n + WORD);
+        to = put_piece(from, p, &stop, end);
+        (void)ep_buf_extend(w->out, (size_t)(to - from));
+        p = stop;
     }
-    p = ep_buf_extend(w->out, c ? 2 : 1);
-    *p++ = '"';
+    to = ep_buf_extend(w->out, c ? 2 : 1);
+    *to++ = '"';
     if (c)
-        *p = c;
+        *to = c;
 }
 
 void ep_jw_key_bytes(struct ep_jw *w, struct ep_span key)

@@ -60,6 +60,14 @@ void ep_jw_uint(struct ep_jw *w, uint64_t x);
 void ep_jw_bool(struct ep_jw *w, bool x);
 void ep_jw_null(struct ep_jw *w);
 
+/*
+ * For callers that write for themselves: s as a JSON string, with its quotes,
+ * at to, where EP_JW_STRING_MAX(s.len) bytes can be written (some of them are,
+ * behind what counts). Returns its end.
+ */
+#define EP_JW_STRING_MAX(len) (6 * (size_t)(len) + 32)
+char *ep_jw_put_string(char *to, struct ep_span s);
+
 /* A value that is JSON already, e.g. raw of a scanned number or container. */
 void ep_jw_raw(struct ep_jw *w, struct ep_span json);
 

@@ -243,20 +243,23 @@ void ep_filter_write(struct ep_filter *f, const struct ep_record *r)
     } else {
         ep_record_print(r, &f->text);
     }
-    (void)fwrite(f->text.ptr, 1, f->text.len, f->out);
+    (void)fwrite_unlocked(f->text.ptr, 1, f->text.len, f->out);
 }
 
 void ep_filter_pass(struct ep_filter *f, const struct ep_record *r,
                     const struct ep_line *line)
 {
     if (line) {
-        (void)fwrite(line->ptr, 1, line->len, f->out);
-        (void)fputc('\n', f->out);
+        bool ended = line->terminated && line->ptr[line->len] == '\n';
+
+        (void)fwrite_unlocked(line->ptr, 1, line->len + ended, f->out);
+        if (!ended)
+            (void)putc_unlocked('\n', f->out);
         return;
     }
     ep_buf_reset(&f->text);
     ep_record_print(r, &f->text);
-    (void)fwrite(f->text.ptr, 1, f->text.len, f->out);
+    (void)fwrite_unlocked(f->text.ptr, 1, f->text.len, f->out);
 }
 
 /* What the reading came to. */

@@ -374,6 +374,8 @@ bool ep_gauge_no_value(struct ep_span text)
 
     if (!text.len || (*text.ptr == '[' && text.ptr[text.len - 1] == ']'))
         return true;
+    if (*text.ptr >= '0' && *text.ptr <= '9') /* nearly always */
+        return false;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (ep_span_eq(text, words[i]))
             return true;

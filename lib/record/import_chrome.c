@@ -74,13 +74,21 @@ static struct ep_json_value *slot(struct ep_chrome_event *e,
     }
 }
 
-static int take_args(const struct ep_chrome *c, struct ep_json *j)
+static int take_args(struct ep_chrome *c, struct ep_json *j)
 {
     struct ep_json_value key, v;
     int rc;
 
     ep_json_enter(j);
     while ((rc = ep_json_next(j, &key, &v)) > 0) {
+        if (c->format->arg_slot) {
+            struct ep_json_value *to = c->format->arg_slot(c->self, key.raw);
+
+            if (to)
+                *to = v;
+            ep_json_shape_note(&c->shape, to, &v);
+            continue;
+        }
         rc = c->format->arg(c->self, j, &key, &v);
         if (rc < 0)
             return rc;
@@ -89,13 +97,17 @@ static int take_args(const struct ep_chrome *c, struct ep_json *j)
 }
 
 /* 1: of use; 0: not; or an error. */
-static int take_event(const struct ep_chrome *c, struct ep_json *j,
-                      const struct ep_json_value *root,
-                      struct ep_chrome_event *e)
+static int take_event(struct ep_chrome *c, struct ep_json *j,
+                      const struct ep_json_value *root)
 {
+    struct ep_chrome_event *e = &c->event;
     struct ep_json_value key, v;
     int rc;
 
+    c->fresh = c->fresh && ep_json_shape_match(&c->shape, j);
+    if (c->fresh)
+        return 1;
+    ep_json_shape_begin(&c->shape);
     memset(e, 0, sizeof *e);
     c->format->begin(c->self);
     if (root->kind != EP_JSON_OBJECT)
@@ -113,9 +125,17 @@ static int take_event(const struct ep_chrome *c, struct ep_json *j,
             rc = take_args(c, j);
             if (rc < 0)
                 return rc;
+            continue;
         }
+        if (c->format->arg_slot)
+            ep_json_shape_note(&c->shape, to, &v);
     }
-    return rc < 0 ? rc : 1;
+    if (rc < 0)
+        return rc;
+    if (c->format->arg_slot)
+        ep_json_shape_end(&c->shape, j);
+    c->fresh = c->shape.n > 0;
+    return 1;
 }
 
 /* A step through the text: 1 a record, 0 none yet, or an error. */
@@ -123,18 +143,17 @@ static int step(struct ep_chrome *c, int what, struct ep_json *j,
                 const struct ep_json_value *key, const struct ep_json_value *v,
                 struct ep_record *r, struct ep_error *err)
 {
-    struct ep_chrome_event e;
     int rc = 0, done;
 
     if (what == EP_JSON_STREAM_ELEMENT)
-        rc = take_event(c, j, v, &e);
+        rc = take_event(c, j, v);
     else if (c->format->member)
         rc = c->format->member(c->self, j, key, v);
     done = ep_json_stream_done(c->stream, j, rc, err);
     if (done)
         return done < 0 ? done : 0;
     if (what == EP_JSON_STREAM_ELEMENT && rc > 0)
-        return c->format->event(c->self, &e, r, err);
+        return c->format->event(c->self, &c->event, r, err);
     return 0;
 }
 

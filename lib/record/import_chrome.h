@@ -18,6 +18,7 @@
 
 #include "base/buf.h"
 #include "base/intern.h"
+#include "base/json_shape.h"
 #include "base/json_stream.h"
 #include "record/import.h"
 
@@ -41,6 +42,11 @@ struct ep_chrome_format {
     void (*begin)(void *self);
     /* Is it of use, as far as it is known? False: passed over. May be NULL. */
     bool (*wanted)(const struct ep_chrome_event *e);
+    /*
+     * If it is not NULL all members of args are scalars, and this one is wanted
+     * there (zero: absent), or not at all; then arg is not called.
+     */
+    struct ep_json_value *(*arg_slot)(void *self, struct ep_span key);
     /* A member of args, whose value v the function may enter. */
     int (*arg)(void *self, struct ep_json *j, const struct ep_json_value *key,
                const struct ep_json_value *v);
@@ -60,6 +66,9 @@ struct ep_chrome {
     void *self;
     struct ep_source *source; /* of the call that is going on */
     struct ep_json_stream *stream;
+    struct ep_chrome_event event;
+    struct ep_json_shape shape; /* of the last event, if there is arg_slot */
+    bool fresh; /* the event is of that shape: nothing else was written */
     bool drained;
     int failed; /* code of a final error, which *late describes */
     struct ep_error late;

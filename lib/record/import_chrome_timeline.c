@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "record/import_chrome.h"
 #include "record/importers.h"
+#include "record/nccl_text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,24 +53,19 @@ static void begin_event(void *self)
     memset(t->arg, 0, sizeof t->arg);
 }
 
-static int take_arg(void *self, struct ep_json *j,
-                    const struct ep_json_value *key,
-                    const struct ep_json_value *v)
+static struct ep_json_value *arg_slot(void *self, struct ep_span key)
 {
     struct timeline *t = self;
 
-    (void)j;
-    if (EP_CHROME_IS(key, "step"))
-        t->arg[STEP] = *v;
-    else if (EP_CHROME_IS(key, "model_chunk"))
-        t->arg[CHUNK] = *v;
-    else if (EP_CHROME_IS(key, "mb_id"))
-        t->arg[MB] = *v;
-    else if (EP_CHROME_IS(key, "seq_id"))
-        t->arg[SEQ] = *v;
-    else if (EP_CHROME_IS(key, "name"))
-        t->arg[NAME] = *v;
-    return 0;
+    if (EP_SPAN_IS(key, "step"))
+        return &t->arg[STEP];
+    if (EP_SPAN_IS(key, "model_chunk"))
+        return &t->arg[CHUNK];
+    if (EP_SPAN_IS(key, "mb_id"))
+        return &t->arg[MB];
+    if (EP_SPAN_IS(key, "seq_id"))
+        return &t->arg[SEQ];
+    return EP_SPAN_IS(key, "name") ? &t->arg[NAME] : NULL;
 }
 
 static void set_known(struct ep_record *r, enum ep_key k, int64_t v)
@@ -206,7 +202,7 @@ static int held(void *self, struct ep_record *r, struct ep_error *err)
 
 static const struct ep_chrome_format format = {
     .begin = begin_event,
-    .arg = take_arg,
+    .arg_slot = arg_slot,
     .event = event,
     .held = held,
 };

@@ -30,6 +30,7 @@
  */
 #include "config.h"
 
+#include "base/word.h"
 #include "record/importers.h"
 #include "record/log_text.h"
 #include "record/megatron_timers.h"
@@ -48,6 +49,18 @@ enum doing {
     RANKING,  /* "^^^^ Bottom ..." */
 };
 
+/* What a cell of an iteration says. */
+enum cell { OTHER, ELAPSED, CONSUMED, BATCH, LENGTH, LM_LOSS, SOME_LOSS };
+
+enum { CELLS = 24 };
+
+/* The beginning of a cell that was seen, up to the colon or '='. */
+struct known {
+    char text[47];
+    unsigned char len; /* 0: none */
+    enum cell kind;
+};
+
 struct megatron {
     struct ep_log log;
     enum doing doing;
@@ -55,8 +68,9 @@ struct megatron {
     struct ep_cursor rest;
     struct ep_log_times times;
     double ts, dur, loss; /* dur and loss may be NaN */
-    int64_t step, tokens, consumed;
+    int64_t step, tokens, consumed, batch, length;
     const char *split;
+    struct known known[CELLS + 1]; /* by number; the last one is scratch */
 };
 
 /* ==== Iterations ==== */
@@ -86,8 +100,9 @@ static const char *take_iteration(struct ep_cursor *c, int64_t *step)
 }
 
 /* A whole number in a cell, or -1. */
-static int64_t whole(struct ep_span value)
+static int64_t whole(struct ep_span cell)
 {
+    struct ep_span value = ep_log_trim(cell.ptr, cell.ptr + cell.len);
     struct ep_cursor c = {value.ptr, value.ptr + value.len};
     int64_t n;
 
@@ -109,37 +124,108 @@ static int is_loss(struct ep_span key)
     return key.len >= 4 && memcmp(key.ptr + key.len - 4, "loss", 4) == 0;
 }
 
+static enum cell kind_of(struct ep_span key)
+{
+    size_t n = ep_log_key(key, "elapsed time per iteration");
+
+    if (n && is_milliseconds(key, n))
+        return ELAPSED;
+    if (ep_log_key(key, "consumed tokens"))
+        return CONSUMED;
+    if (ep_log_key(key, "global batch size"))
+        return BATCH;
+    if (ep_log_key(key, "actual seqlen"))
+        return LENGTH;
+    switch (is_loss(key)) {
+    case 2:
+        return LM_LOSS;
+    case 1:
+        return SOME_LOSS;
+    default:
+        return OTHER;
+    }
+}
+
+/*
+ * The next cell, which is number i: what its key says, and its value. The keys
+ * of a line are those of the line before, mostly.
+ */
+static enum cell next_cell(struct megatron *self, int i, struct ep_cursor *c,
+                           struct ep_span *value)
+{
+    struct known *known = &self->known[i < CELLS ? i : CELLS];
+    size_t left = (size_t)(c->end - c->p), n = known->len;
+    const char *from = c->p, *mid;
+    enum cell kind = known->kind;
+
+    if (!n || n > left || memcmp(from, known->text, n) != 0) {
+        mid = find3(from, c->end, ':', '=', '|');
+        n = (size_t)(mid - from) + (mid < c->end && *mid != '|');
+        kind = kind_of(ep_log_trim(from, mid));
+        known->len = 0;
+        if (n <= sizeof known->text && i < CELLS && mid < c->end &&
+            *mid != '|') {
+            memcpy(known->text, from, n);
+            known->len = (unsigned char)n;
+            known->kind = kind;
+        }
+    }
+    mid = find3(from + n, c->end, '|', '|', '|');
+    *value = (struct ep_span){from + n, (size_t)(mid - (from + n))};
+    c->p = mid < c->end ? mid + 1 : mid;
+    return kind;
+}
+
+/* What a cell says; *best is how good the loss is that was found. */
+static void take_cell(struct megatron *self, enum cell kind, struct ep_span v,
+                      int *best)
+{
+    int how = kind == LM_LOSS ? 2 : kind == SOME_LOSS;
+
+    if (how == 1 && !self->log.whole)
+        how = 0; /* the right one may have been cut */
+    switch (kind) {
+    case OTHER:
+        break;
+    case ELAPSED:
+        (void)ep_log_value(v, -3, &self->dur);
+        break;
+    case CONSUMED:
+        self->consumed = whole(v);
+        break;
+    case BATCH:
+        self->batch = whole(v);
+        break;
+    case LENGTH:
+        self->length = whole(v);
+        break;
+    case LM_LOSS:
+    case SOME_LOSS:
+        if (how > *best && ep_log_value(v, 0, &self->loss))
+            *best = how;
+        break;
+    }
+}
+
 static bool begin_iteration(struct megatron *self, struct ep_cursor c)
 {
     const char *mark = take_iteration(&c, &self->step);
-    int64_t batch = -1, length = -1;
     int best = 0;
-    struct ep_log_cell cell;
 
     if (!mark)
         return false;
     self->dur = self->loss = (double)NAN;
-    self->tokens = self->consumed = -1;
+    self->tokens = self->consumed = self->batch = self->length = -1;
     self->split = "train";
-    while (ep_log_next_cell(&c, &cell)) {
-        size_t n = ep_log_key(cell.key, "elapsed time per iteration");
-        int how = is_loss(cell.key);
+    for (int i = 0; c.p < c.end; i++) {
+        struct ep_span value;
+        enum cell kind = next_cell(self, i, &c, &value);
 
-        if (how == 1 && !self->log.whole)
-            how = 0; /* the right one may have been cut */
-        if (n && is_milliseconds(cell.key, n))
-            (void)ep_log_value(cell.value, -3, &self->dur);
-        else if (ep_log_key(cell.key, "consumed tokens"))
-            self->consumed = whole(cell.value);
-        else if (ep_log_key(cell.key, "global batch size"))
-            batch = whole(cell.value);
-        else if (ep_log_key(cell.key, "actual seqlen"))
-            length = whole(cell.value);
-        else if (how > best && ep_log_value(cell.value, 0, &self->loss))
-            best = how;
+        take_cell(self, kind, value, &best);
     }
-    if (batch > 0 && length > 0 && batch < (INT64_C(1) << 53) / length)
-        self->tokens = batch * length;
+    if (self->batch > 0 && self->length > 0 &&
+        self->batch < (INT64_C(1) << 53) / self->length)
+        self->tokens = self->batch * self->length;
     if (!(self->dur >= 0) && isnan(self->loss))
         return false;
     self->rest.p = mark;

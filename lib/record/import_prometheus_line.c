@@ -4,11 +4,10 @@
 
 #include "record/import_prometheus_line.h"
 
+#include "base/word.h"
+
 #include <stdint.h>
 #include <string.h>
-
-#define ONES UINT64_C(0x0101010101010101)
-#define HIGH UINT64_C(0x8080808080808080)
 
 /* What a byte may be: in a name, first in a name, in a label's name. */
 enum { IN_NAME = 1, DIGIT = 2, COLON = 4 };
@@ -40,39 +39,49 @@ static const char *skip_blanks(const char *p, const char *end)
     return p;
 }
 
+#if EP_JSON_SSE2
+/* Which bytes are from lo to hi, of 16; both are ASCII. */
+static __m128i range16(__m128i w, char lo, char hi)
+{
+    return _mm_and_si128(_mm_cmpgt_epi8(w, _mm_set1_epi8((char)(lo - 1))),
+                         _mm_cmplt_epi8(w, _mm_set1_epi8((char)(hi + 1))));
+}
+
+/* Bit i: p[i] is neither letter nor digit nor '_', nor, if it may be, ':',
+   which follows '9'. */
+static unsigned no_name16(const char *p, bool colon)
+{
+    __m128i w = _mm_loadu_si128((const __m128i *)(const void *)p);
+    __m128i is = range16(_mm_or_si128(w, _mm_set1_epi8(0x20)), 'a', 'z');
+
+    is = _mm_or_si128(is, range16(w, '0', colon ? ':' : '9'));
+    is = _mm_or_si128(is, _mm_cmpeq_epi8(w, _mm_set1_epi8('_')));
+    return (unsigned)_mm_movemask_epi8(is) ^ 0xffff;
+}
+#endif
+
 /* The end of the identifier at p; p if there is none. */
 static const char *identifier(const char *p, const char *end, int more)
 {
     if (p == end || !(class_of(*p) & (IN_NAME | more)))
         return p;
+#if EP_JSON_SSE2
+    for (; end - p >= 16; p += 16) {
+        unsigned other = no_name16(p, more != 0);
+
+        if (other)
+            return p + __builtin_ctz(other);
+    }
+#endif
     while (p < end && (class_of(*p) & (IN_NAME | DIGIT | more)))
         p++;
     return p;
 }
 
-/*
- * The next quote or backslash at or behind p, or end. Eight bytes at a time: a
- * byte of w ^ ONES * c is 0 where w has c, and the lowest high bit that
- * (x - ONES) & ~x & HIGH has is of the first such byte.
- */
+/* The next quote or backslash at or behind p, or end. */
 static const char *special(const char *p, const char *end)
 {
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    while (end - p >= 8) {
-        uint64_t w, quote, back, found;
-
-        memcpy(&w, p, 8);
-        quote = w ^ ONES * '"';
-        back = w ^ ONES * '\\';
-        found = (((quote - ONES) & ~quote) | ((back - ONES) & ~back)) & HIGH;
-        if (found)
-            return p + (__builtin_ctzll(found) >> 3);
-        p += 8;
-    }
-#endif
-    while (p < end && *p != '"' && *p != '\\')
-        p++;
-    return p;
+    return find3(p, end, '"', '\\', '"');
 }
 
 /* ==== Labels ==== */

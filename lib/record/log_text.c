@@ -6,6 +6,7 @@
 
 #include "base/fp.h"
 #include "base/mem.h"
+#include "base/word.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -121,7 +122,7 @@ void ep_log_origin(const struct ep_log *log, int64_t rank, struct ep_record *r)
 
 const char *ep_log_find(const struct ep_cursor *c, const char *text)
 {
-    return memmem(c->p, (size_t)(c->end - c->p), text, strlen(text));
+    return find_text(c->p, (size_t)(c->end - c->p), text, strlen(text));
 }
 
 bool ep_log_number(struct ep_cursor *c, int exp10, double *out)
@@ -145,7 +146,7 @@ bool ep_log_number(struct ep_cursor *c, int exp10, double *out)
     return true;
 }
 
-static struct ep_span trim(const char *p, const char *end)
+struct ep_span ep_log_trim(const char *p, const char *end)
 {
     while (p < end && (*p == ' ' || *p == '\t'))
         p++;
@@ -159,7 +160,7 @@ bool ep_log_value(struct ep_span s, int exp10, double *out)
     struct ep_cursor c;
     double x;
 
-    s = trim(s.ptr, s.ptr + s.len);
+    s = ep_log_trim(s.ptr, s.ptr + s.len);
     c = (struct ep_cursor){s.ptr, s.ptr + s.len};
     if (!ep_log_number(&c, exp10, &x) || c.p != c.end)
         return false;
@@ -169,17 +170,15 @@ bool ep_log_value(struct ep_span s, int exp10, double *out)
 
 bool ep_log_next_cell(struct ep_cursor *c, struct ep_log_cell *cell)
 {
-    const char *bar, *end, *mid;
+    const char *end, *mid;
 
     if (c->p >= c->end)
         return false;
-    bar = memchr(c->p, '|', (size_t)(c->end - c->p));
-    end = bar ? bar : c->end;
-    for (mid = c->p; mid < end && *mid != ':' && *mid != '='; mid++)
-        ;
-    cell->key = trim(c->p, mid);
-    cell->value = trim(mid < end ? mid + 1 : end, end);
-    c->p = bar ? bar + 1 : c->end;
+    mid = find3(c->p, c->end, '|', ':', '=');
+    end = find3(mid, c->end, '|', '|', '|');
+    cell->key = ep_log_trim(c->p, mid);
+    cell->value = ep_log_trim(mid < end ? mid + 1 : end, end);
+    c->p = end < c->end ? end + 1 : end;
     return true;
 }
 
@@ -193,15 +192,12 @@ static char lower(char c)
     return (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
 }
 
-size_t ep_log_key(struct ep_span key, const char *name)
+size_t ep_log_key_rest(struct ep_span key, const char *name, size_t n)
 {
-    size_t n;
-
-    if (!key.len || lower(*key.ptr) != *name) /* nearly always */
-        return 0;
-    n = strlen(name);
     if (key.len < n)
         return 0;
+    if (memcmp(key.ptr, name, n) == 0) /* the usual spelling */
+        return n;
     for (size_t i = 0; i < n; i++)
         if ((key.ptr[i] == '_' ? ' ' : lower(key.ptr[i])) != name[i])
             return 0;

@@ -159,11 +159,22 @@ struct ep_log_cell {
 /* The next one; false at the end. */
 bool ep_log_next_cell(struct ep_cursor *c, struct ep_log_cell *cell);
 
+/* What is from p to end, without blanks at either side. */
+struct ep_span ep_log_trim(const char *p, const char *end);
+
+/* The rest of the next function, for a name of n bytes. */
+size_t ep_log_key_rest(struct ep_span key, const char *name, size_t n);
+
 /*
  * Does key begin with name, in any case, '_' being the same as a blank? Returns
  * how many bytes that is, or 0.
  */
-size_t ep_log_key(struct ep_span key, const char *name);
+static inline size_t ep_log_key(struct ep_span key, const char *name)
+{
+    if (!key.len || (*key.ptr | 0x20) != *name) /* nearly always */
+        return 0;
+    return ep_log_key_rest(key, name, strlen(name));
+}
 
 /*
  * prefix, then a name of theirs in lower case with '_' for all that is neither

@@ -4,6 +4,7 @@
 
 #include "record/nccl_message.h"
 
+#include "base/word.h"
 #include "record/nccl_text.h"
 
 #include <math.h>
@@ -46,7 +47,7 @@ const char *ep_nccl_mark(const char *p, const char *end)
         p += 16;
     }
 #endif
-    p = memmem(p, (size_t)(end - p), MARK, (size_t)MARK_LEN);
+    p = find_text(p, (size_t)(end - p), MARK, (size_t)MARK_LEN);
     return p ? p + MARK_LEN : NULL;
 }
 

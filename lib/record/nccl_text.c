@@ -4,14 +4,14 @@
 
 #include "record/nccl_text.h"
 
-#include <string.h>
+#include "base/word.h"
 
-#define WHOLE_MAX ((int64_t)9007199254740991) /* 2^53 - 1 */
+#include <string.h>
 
 bool ep_cursor_find(struct ep_cursor *c, const char *literal)
 {
     size_t n = strlen(literal);
-    const char *at = memmem(c->p, (size_t)(c->end - c->p), literal, n);
+    const char *at = find_text(c->p, (size_t)(c->end - c->p), literal, n);
 
     if (!at)
         return false;
@@ -19,41 +19,12 @@ bool ep_cursor_find(struct ep_cursor *c, const char *literal)
     return true;
 }
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
-void ep_cursor_blanks(struct ep_cursor *c)
-{
-    while (c->p < c->end && is_blank(*c->p))
-        c->p++;
-}
-
 struct ep_span ep_cursor_word(struct ep_cursor *c)
 {
     const char *from = c->p;
 
-    while (c->p < c->end && !is_blank(*c->p))
-        c->p++;
+    c->p = find3(from, c->end, ' ', '\t', ' ');
     return (struct ep_span){from, (size_t)(c->p - from)};
-}
-
-bool ep_cursor_uint(struct ep_cursor *c, int64_t *out)
-{
-    const char *p = c->p;
-    int64_t v = 0;
-
-    for (; p < c->end && *p >= '0' && *p <= '9'; p++) {
-        v = v * 10 + (*p - '0');
-        if (v > WHOLE_MAX)
-            return false;
-    }
-    if (p == c->p)
-        return false;
-    c->p = p;
-    *out = v;
-    return true;
 }
 
 static int hex_digit(char c)

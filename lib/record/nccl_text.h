@@ -40,7 +40,11 @@ static inline bool ep_cursor_lit(struct ep_cursor *c, const char *literal)
 bool ep_cursor_find(struct ep_cursor *c, const char *literal);
 
 /* Pass over blanks (spaces and tabs). */
-void ep_cursor_blanks(struct ep_cursor *c);
+static inline void ep_cursor_blanks(struct ep_cursor *c)
+{
+    while (c->p < c->end && (*c->p == ' ' || *c->p == '\t'))
+        c->p++;
+}
 
 /* The bytes up to the next blank (perhaps none), which are passed over. */
 struct ep_span ep_cursor_word(struct ep_cursor *c);
@@ -49,7 +53,22 @@ struct ep_span ep_cursor_word(struct ep_cursor *c);
  * Decimal digits, below 2^53. False, and nothing passed, if there are none or
  * the number is larger.
  */
-bool ep_cursor_uint(struct ep_cursor *c, int64_t *out);
+static inline bool ep_cursor_uint(struct ep_cursor *c, int64_t *out)
+{
+    const char *p = c->p;
+    int64_t v = 0;
+
+    for (; p < c->end && *p >= '0' && *p <= '9'; p++) {
+        v = v * 10 + (*p - '0');
+        if (v > (INT64_C(1) << 53) - 1)
+            return false;
+    }
+    if (p == c->p)
+        return false;
+    c->p = p;
+    *out = v;
+    return true;
+}
 
 /* Hexadecimal digits with or without 0x; likewise, at most 64 bits. */
 bool ep_cursor_hex(struct ep_cursor *c, uint64_t *out);

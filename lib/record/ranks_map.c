@@ -21,12 +21,24 @@
 #define NONE (-1)
 #define MANY (-2) /* more than one value was seen */
 
+enum { TOLD = 256, TOLD_HOST = 48 };
+
 struct process {
     uint32_t host; /* number of its name */
     int64_t pid;
     int64_t stated;    /* global rank, NONE or MANY */
     int64_t nranks;    /* of its largest communicators; 0: of none */
     int64_t comm_rank; /* in these, or MANY */
+};
+
+/*
+ * What a record said of a process. To be told the same again changes nothing,
+ * and most records do: those that were told lately are known at a glance.
+ */
+struct told {
+    int64_t pid, rank, comm_rank, nranks;
+    size_t len; /* of the host's name; 0: nothing was told */
+    char host[TOLD_HOST];
 };
 
 struct ep_ranks_map {
@@ -43,6 +55,7 @@ struct ep_ranks_map {
     bool clash;
     bool heard;  /* as ep_ranks_map_heard */
     size_t last; /* the process that was met last */
+    struct told told[TOLD];
 };
 
 struct ep_ranks_map *ep_ranks_map_new(void)
@@ -230,26 +243,52 @@ int64_t ep_ranks_map_find(const struct ep_ranks_map *m, struct ep_span host,
     return p->comm_rank;
 }
 
+/* Was that told lately? It is now. */
+static bool is_told(struct ep_ranks_map *m, struct ep_span host,
+                    const struct told *t)
+{
+    uint64_t h = (uint64_t)t->pid * 31 + (uint64_t)t->comm_rank +
+                 (unsigned char)host.ptr[host.len - 1];
+    struct told *known = &m->told[h % TOLD];
+
+    if (known->len == host.len && known->pid == t->pid &&
+        known->rank == t->rank && known->comm_rank == t->comm_rank &&
+        known->nranks == t->nranks &&
+        memcmp(known->host, host.ptr, host.len) == 0)
+        return true;
+    if (host.len <= TOLD_HOST) {
+        *known = *t;
+        known->len = host.len;
+        memcpy(known->host, host.ptr, host.len);
+    }
+    return false;
+}
+
 void ep_ranks_map_take(struct ep_ranks_map *m, const struct ep_record *r)
 {
     struct ep_span host = ep_record_str(r, EP_K_HOST);
-    int64_t pid = ep_record_int(r, EP_K_PID, -1);
+    struct told t = {.pid = ep_record_int(r, EP_K_PID, -1),
+                     .rank = ep_record_int(r, EP_K_RANK, -1),
+                     .comm_rank = ep_record_int(r, EP_K_COMM_RANK, -1),
+                     .nranks = ep_record_int(r, EP_K_NRANKS, -1)};
 
-    if (!host.len || pid < 0)
+    if (!host.len || t.pid < 0 || is_told(m, host, &t))
         return;
     if (ep_record_has(r, EP_K_RANK))
-        ep_ranks_map_stated(m, host, pid, ep_record_int(r, EP_K_RANK, -1));
+        ep_ranks_map_stated(m, host, t.pid, t.rank);
     if (ep_record_has(r, EP_K_COMM_RANK) && ep_record_has(r, EP_K_NRANKS))
-        ep_ranks_map_member(m, host, pid, ep_record_int(r, EP_K_COMM_RANK, -1),
-                            ep_record_int(r, EP_K_NRANKS, -1));
+        ep_ranks_map_member(m, host, t.pid, t.comm_rank, t.nranks);
 }
 
 bool ep_ranks_map_resolve(const struct ep_ranks_map *m, struct ep_record *r)
 {
-    struct ep_span host = ep_record_str(r, EP_K_HOST);
+    struct ep_span host;
     int64_t rank;
 
-    if (!host.len || ep_record_has(r, EP_K_RANK) || !ep_record_has(r, EP_K_PID))
+    if (ep_record_has(r, EP_K_RANK) || !ep_record_has(r, EP_K_PID))
+        return false;
+    host = ep_record_str(r, EP_K_HOST);
+    if (!host.len)
         return false;
     rank = ep_ranks_map_find(m, host, ep_record_int(r, EP_K_PID, -1));
     if (rank >= 0)

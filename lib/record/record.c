@@ -5,39 +5,12 @@
 #include "record/record.h"
 
 #include "base/json.h"
-#include "base/json_write.h"
 #include "base/mem.h"
+#include "record/record_impl.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define INDEX_BITS 9
-#define INDEX_SIZE (1 << INDEX_BITS) /* several times EP_KEYS */
-#define NONE 255
-#define INT_LIMIT 9007199254740991.0
-
-/* What a slot holds, kept beside the record while it is parsed. */
-enum slot { IS_STRING, IS_NUMBER, IS_ARRAY, IS_OTHER };
-
-/* A key's name as ep_json_head gives it, its length and the key. */
-struct entry {
-    uint64_t head;
-    unsigned char len, key; /* key NONE: free */
-};
-
-struct ep_record_parser {
-    struct entry index[INDEX_SIZE]; /* open addressing */
-    struct ep_buf text;             /* unescaped strings of the line */
-    unsigned char slot[EP_KEYS];
-};
-
-static size_t hash(uint64_t head, size_t len)
-{
-    return (head ^ len * UINT64_C(0x9e3779b97f4a7c15)) *
-               UINT64_C(0xbf58476d1ce4e5b9) >>
-           (64 - INDEX_BITS);
-}
 
 /* As ep_json_head: the first 8 bytes, the first byte lowest. */
 static uint64_t head_of(const char *s, size_t n)
@@ -54,19 +27,20 @@ struct ep_record_parser *ep_record_parser_new(void)
     struct ep_record_parser *p = ep_calloc(1, sizeof *p);
 
     ep_buf_init(&p->text);
-    for (size_t i = 0; i < INDEX_SIZE; i++)
-        p->index[i].key = NONE;
+    for (size_t i = 0; i < EP_RECORD_INDEX; i++)
+        p->index[i].key = EP_RECORD_NONE;
     for (int k = 0; k < EP_KEYS; k++) {
         const char *name = ep_key_table[k].name;
         size_t len = strlen(name);
         uint64_t head = head_of(name, len);
-        size_t at = hash(head, len);
+        size_t at = ep_record_hash(head, len);
 
-        while (p->index[at].key != NONE)
-            at = (at + 1) % INDEX_SIZE;
-        p->index[at] =
-            (struct entry){head, (unsigned char)len, (unsigned char)k};
+        while (p->index[at].key != EP_RECORD_NONE)
+            at = (at + 1) % EP_RECORD_INDEX;
+        p->index[at] = (struct ep_record_entry){head, (unsigned char)len,
+                                                (unsigned char)k};
     }
+    ep_record_fast_init(p);
     return p;
 }
 
@@ -78,32 +52,22 @@ void ep_record_parser_free(struct ep_record_parser *p)
     free(p);
 }
 
-/* The key of that name, or NONE. */
+/* The key of that name, or EP_RECORD_NONE. */
 static int find_key(const struct ep_record_parser *p, const struct ep_json *j,
                     struct ep_span name)
 {
     uint64_t head = ep_json_head(j, name);
 
-    for (size_t at = hash(head, name.len); p->index[at].key != NONE;
-         at = (at + 1) % INDEX_SIZE) {
-        const struct entry *e = &p->index[at];
+    for (size_t at = ep_record_hash(head, name.len);
+         p->index[at].key != EP_RECORD_NONE; at = (at + 1) % EP_RECORD_INDEX) {
+        const struct ep_record_entry *e = &p->index[at];
 
         if (e->head == head && e->len == name.len &&
             (name.len <= 8 || memcmp(ep_key_table[e->key].name + 8,
                                      name.ptr + 8, name.len - 8) == 0))
             return e->key;
     }
-    return NONE;
-}
-
-static void mark(struct ep_record *r, int k)
-{
-    r->have[k >> 6] |= UINT64_C(1) << (k & 63);
-}
-
-static void unmark(struct ep_record *r, int k)
-{
-    r->have[k >> 6] &= ~(UINT64_C(1) << (k & 63));
+    return EP_RECORD_NONE;
 }
 
 /* Decode an escaped string into p->text, which never moves within a line. */
@@ -128,14 +92,14 @@ static int find_escaped(struct ep_record_parser *p,
     for (int k = 0; k < EP_KEYS; k++)
         if (ep_span_eq(name, ep_key_table[k].name))
             return k;
-    return NONE;
+    return EP_RECORD_NONE;
 }
 
 /* Put one value in its slot; whether it fits the type is checked later. */
 static int fill(struct ep_record_parser *p, struct ep_record *r, int k,
                 struct ep_json *j, const struct ep_json_value *v)
 {
-    mark(r, k);
+    ep_record_mark(r, (enum ep_key)k);
     switch (v->kind) {
     case EP_JSON_STRING:
         p->slot[k] = IS_STRING;
@@ -152,7 +116,7 @@ static int fill(struct ep_record_parser *p, struct ep_record *r, int k,
                                 ep_key_table[k].name);
         return 0;
     case EP_JSON_NULL:
-        unmark(r, k);
+        ep_record_unmark(r, (enum ep_key)k);
         return 0;
     case EP_JSON_ARRAY:
         p->slot[k] = IS_ARRAY;
@@ -215,7 +179,7 @@ static int check_key(const struct ep_record_parser *p,
     if (p->slot[k] != IS_NUMBER)
         return wrong_kind(k, want, err);
     if (want == EP_V_INTEGER) {
-        if (fabs(v) > INT_LIMIT)
+        if (fabs(v) > EP_RECORD_INT_MAX)
             return ep_error_set(err, EP_ERANGE, "%s is beyond 2^53",
                                 info->name);
         if (v != floor(v))
@@ -263,8 +227,11 @@ int ep_record_parse_padded(struct ep_record_parser *p, const char *line,
 {
     struct ep_json_value key, v;
     struct ep_json j;
-    int rc = ep_json_begin_padded(&j, line, len, pad, &v, err);
+    int rc;
 
+    if (pad >= EP_RECORD_FAST_PAD && ep_record_fast(p, line, len, r))
+        return 0;
+    rc = ep_json_begin_padded(&j, line, len, pad, &v, err);
     r->have[0] = r->have[1] = 0;
     ep_buf_reset(&p->text);
     if (rc < 0)
@@ -276,7 +243,7 @@ int ep_record_parse_padded(struct ep_record_parser *p, const char *line,
         int k =
             key.escaped ? find_escaped(p, &key, len) : find_key(p, &j, key.raw);
 
-        if (k == NONE)
+        if (k == EP_RECORD_NONE)
             continue;
         rc = fill(p, r, k, &j, &v);
         if (rc < 0)
@@ -292,112 +259,9 @@ int ep_record_parse_padded(struct ep_record_parser *p, const char *line,
     return r->type == EP_OTHER ? 0 : check(p, r, err);
 }
 
-double ep_record_num(const struct ep_record *r, enum ep_key k)
-{
-    return ep_record_has(r, k) ? r->v[k].num : (double)NAN;
-}
-
-int64_t ep_record_int(const struct ep_record *r, enum ep_key k,
-                      int64_t fallback)
-{
-    return ep_record_has(r, k) ? (int64_t)r->v[k].num : fallback;
-}
-
-struct ep_span ep_record_str(const struct ep_record *r, enum ep_key k)
-{
-    return ep_record_has(r, k) ? r->v[k].str : (struct ep_span){NULL, 0};
-}
-
 void ep_record_begin(struct ep_record *r, enum ep_type type)
 {
     r->type = type;
     r->have[0] = r->have[1] = 0;
     ep_record_set_str(r, EP_K_TYPE, ep_type_table[type].name);
-}
-
-void ep_record_set_num(struct ep_record *r, enum ep_key k, double v)
-{
-    if (!isfinite(v)) {
-        unmark(r, k);
-        return;
-    }
-    mark(r, k);
-    r->v[k].num = v;
-}
-
-void ep_record_set_int(struct ep_record *r, enum ep_key k, int64_t v)
-{
-    ep_record_set_num(r, k, (double)v);
-}
-
-void ep_record_set_str(struct ep_record *r, enum ep_key k, const char *s)
-{
-    ep_record_set_span(r, k, (struct ep_span){s, s ? strlen(s) : 0});
-}
-
-void ep_record_set_span(struct ep_record *r, enum ep_key k, struct ep_span s)
-{
-    if (!s.ptr) {
-        unmark(r, k);
-        return;
-    }
-    mark(r, k);
-    r->v[k].str = s;
-}
-
-/* An array of strings without the white space between its elements. */
-static void add_compact(struct ep_buf *out, struct ep_span text)
-{
-    bool inside = false;
-
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.ptr[i];
-
-        if (inside && c == '\\')
-            ep_buf_addc(out, text.ptr[i++]), c = text.ptr[i];
-        else if (c == '"')
-            inside = !inside;
-        if (inside || (unsigned char)c > ' ')
-            ep_buf_addc(out, c);
-    }
-}
-
-static void add_value(struct ep_jw *w, const struct ep_record *r, enum ep_key k)
-{
-    switch (ep_key_value(r->type, k)) {
-    case EP_V_STRING:
-        ep_jw_bytes(w, r->v[k].str);
-        break;
-    case EP_V_STRINGS:
-        ep_jw_raw(w, (struct ep_span){"", 0});
-        add_compact(w->out, r->v[k].str);
-        break;
-    case EP_V_INTEGER:
-        ep_jw_int(w, (int64_t)r->v[k].num);
-        break;
-    case EP_V_NUMBER:
-        ep_jw_double(w, r->v[k].num);
-        break;
-    }
-}
-
-void ep_record_print(const struct ep_record *r, struct ep_buf *out)
-{
-    struct ep_jw w;
-
-    ep_jw_init(&w, out);
-    ep_jw_begin_object(&w);
-    for (int half = 0; half < 2; half++) {
-        for (uint64_t bits = r->have[half]; bits; bits &= bits - 1) {
-            int k = half * 64 + __builtin_ctzll(bits);
-
-            /* what is not finite does not exist in a record */
-            if (ep_key_table[k].value == EP_V_NUMBER && !isfinite(r->v[k].num))
-                continue;
-            ep_jw_key(&w, ep_key_table[k].name);
-            add_value(&w, r, (enum ep_key)k);
-        }
-    }
-    ep_jw_end_object(&w);
-    ep_buf_addc(out, '\n');
 }

@@ -17,9 +17,11 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum ep_type {
     EP_LAYOUT,
@@ -133,11 +135,16 @@ enum ep_value {
     EP_V_STRINGS, /* an array of strings, kept as its JSON text */
 };
 
+#define EP_MEMBER_MAX 24
+
 struct ep_key_info {
     const char *name;
     enum ep_value value;
     double min, max;  /* of a number, both ends included */
     const char *unit; /* "s", "B", "1", ...; NULL for text */
+    /* ,"name": as it is printed; so many bytes, zeros behind */
+    unsigned char member_len;
+    char member[EP_MEMBER_MAX];
 };
 
 struct ep_type_info {
@@ -151,7 +158,12 @@ extern const struct ep_key_info ep_key_table[EP_KEYS];
 extern const struct ep_type_info ep_type_table[EP_TYPES];
 
 /* What value a key has in records of a type (merge: from is a string). */
-enum ep_value ep_key_value(enum ep_type type, enum ep_key key);
+static inline enum ep_value ep_key_value(enum ep_type type, enum ep_key key)
+{
+    if (type == EP_MERGE && key == EP_K_FROM)
+        return EP_V_STRING; /* the worker or region that was merged */
+    return ep_key_table[key].value;
+}
 
 struct ep_record {
     enum ep_type type;
@@ -195,29 +207,83 @@ static inline bool ep_record_has(const struct ep_record *r, enum ep_key k)
 }
 
 /* Value of a number; NaN when absent. */
-double ep_record_num(const struct ep_record *r, enum ep_key k);
+static inline double ep_record_num(const struct ep_record *r, enum ep_key k)
+{
+    return ep_record_has(r, k) ? r->v[k].num : (double)NAN;
+}
 
 /* Value of an integer; fallback when absent. */
-int64_t ep_record_int(const struct ep_record *r, enum ep_key k,
-                      int64_t fallback);
+static inline int64_t ep_record_int(const struct ep_record *r, enum ep_key k,
+                                    int64_t fallback)
+{
+    return ep_record_has(r, k) ? (int64_t)r->v[k].num : fallback;
+}
 
 /* Value of a string; {NULL, 0} when absent. */
-struct ep_span ep_record_str(const struct ep_record *r, enum ep_key k);
+static inline struct ep_span ep_record_str(const struct ep_record *r,
+                                           enum ep_key k)
+{
+    return ep_record_has(r, k) ? r->v[k].str : (struct ep_span){NULL, 0};
+}
 
 /* ---- writing ---------------------------------------------------------- */
 
 /* An empty record of a type. */
 void ep_record_begin(struct ep_record *r, enum ep_type type);
 
+/* The key is there, or is not; its value is left alone. */
+static inline void ep_record_mark(struct ep_record *r, enum ep_key k)
+{
+    r->have[k >> 6] |= UINT64_C(1) << (k & 63);
+}
+
+static inline void ep_record_unmark(struct ep_record *r, enum ep_key k)
+{
+    r->have[k >> 6] &= ~(UINT64_C(1) << (k & 63));
+}
+
 /* A value that is not finite leaves the key out. */
-void ep_record_set_num(struct ep_record *r, enum ep_key k, double v);
-void ep_record_set_int(struct ep_record *r, enum ep_key k, int64_t v);
+static inline void ep_record_set_num(struct ep_record *r, enum ep_key k,
+                                     double v)
+{
+    if (!isfinite(v)) {
+        ep_record_unmark(r, k);
+        return;
+    }
+    ep_record_mark(r, k);
+    r->v[k].num = v;
+}
+
+static inline void ep_record_set_int(struct ep_record *r, enum ep_key k,
+                                     int64_t v)
+{
+    ep_record_mark(r, k);
+    r->v[k].num = (double)v;
+}
 
 /* Borrowed until the record was printed; NULL leaves the key out. */
-void ep_record_set_str(struct ep_record *r, enum ep_key k, const char *s);
-void ep_record_set_span(struct ep_record *r, enum ep_key k, struct ep_span s);
+static inline void ep_record_set_span(struct ep_record *r, enum ep_key k,
+                                      struct ep_span s)
+{
+    if (!s.ptr) {
+        ep_record_unmark(r, k);
+        return;
+    }
+    ep_record_mark(r, k);
+    r->v[k].str = s;
+}
 
-/* Append the record as one line of JSON, '\n' included. */
+static inline void ep_record_set_str(struct ep_record *r, enum ep_key k,
+                                     const char *s)
+{
+    ep_record_set_span(r, k, (struct ep_span){s, s ? strlen(s) : 0});
+}
+
+/*
+ * Append the record as one line of JSON, '\n' included, as json_write.h would.
+ * Cost: one pass; makes sure of room for the longest numbers, so that *out
+ * holds some KiB.
+ */
 void ep_record_print(const struct ep_record *r, struct ep_buf *out);
 
 /*

@@ -7,17 +7,20 @@
 #define BIG 9007199254740991.0 /* 2^53 - 1 */
 #define ANY 1.7976931348623157e308
 
+/* What is printed before a value; a name that is too long does not compile. */
+#define MEMBER(name) (unsigned char)(sizeof(name) + 3), ",\"" name "\":"
+
 #define STR(name)                                                              \
     {                                                                          \
-        name, EP_V_STRING, 0, 0, NULL                                          \
+        name, EP_V_STRING, 0, 0, NULL, MEMBER(name)                            \
     }
 #define INT(name, min)                                                         \
     {                                                                          \
-        name, EP_V_INTEGER, min, BIG, "1"                                      \
+        name, EP_V_INTEGER, min, BIG, "1", MEMBER(name)                        \
     }
 #define NUM(name, min, max, unit)                                              \
     {                                                                          \
-        name, EP_V_NUMBER, min, max, unit                                      \
+        name, EP_V_NUMBER, min, max, unit, MEMBER(name)                        \
     }
 
 const struct ep_key_info ep_key_table[EP_KEYS] = {
@@ -38,7 +41,7 @@ const struct ep_key_info ep_key_table[EP_KEYS] = {
     [EP_K_EP] = INT("ep", 1),
     [EP_K_VPP] = INT("vpp", 1),
     [EP_K_ORDER] = STR("order"),
-    [EP_K_HOSTS] = {"hosts", EP_V_STRINGS, 0, 0, NULL},
+    [EP_K_HOSTS] = {"hosts", EP_V_STRINGS, 0, 0, NULL, MEMBER("hosts")},
     [EP_K_GPUS_PER_HOST] = INT("gpus_per_host", 1),
     [EP_K_MICROBATCHES] = INT("microbatches", 1),
     [EP_K_COST_S2] = NUM("cost_s2", 0, ANY, "s"),
@@ -150,10 +153,3 @@ const struct ep_type_info ep_type_table[EP_TYPES] = {
                   {EP_K_FROM, EP_K_BASE, EP_K_STALENESS, EP_K_STEPS,
                    EP_K_TOKENS, EP_K_NORM}},
 };
-
-enum ep_value ep_key_value(enum ep_type type, enum ep_key key)
-{
-    if (type == EP_MERGE && key == EP_K_FROM)
-        return EP_V_STRING; /* the worker or region that was merged */
-    return ep_key_table[key].value;
-}

@@ -11,6 +11,7 @@
 
 #include "record/strip.h"
 
+#include "base/word.h"
 #include "record/nccl_text.h"
 
 #include <math.h>
@@ -99,7 +100,7 @@ static bool is_digit(char c)
 static struct ep_span without_bar(struct ep_span s)
 {
     size_t head = s.len < BAR_HEAD ? s.len : BAR_HEAD;
-    const char *mark = memmem(s.ptr, head, "%|", 2), *end = s.ptr + s.len;
+    const char *mark = find_text(s.ptr, head, "%|", 2), *end = s.ptr + s.len;
     struct ep_cursor c = {s.ptr, end};
     int64_t n;
 
