@@ -153,6 +153,9 @@ extern const struct ep_type_info ep_type_table[EP_TYPES];
 /* What value a key has in records of a type (merge: from is a string). */
 enum ep_value ep_key_value(enum ep_type type, enum ep_key key);
 
+/* What range (whatif: share is any number). */
+void ep_key_range(enum ep_type type, enum ep_key key, double *min, double *max);
+
 struct ep_record {
     enum ep_type type;
     uint64_t have[2]; /* bit k: key k is present */

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* replay.c - see replay.h. */
+#include "config.h"
+
+#include "replay/replay.h"
+
+#include "base/mem.h"
+#include "base/stats.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Clock skew up to which a negative time is taken as it is. */
+#define SKEW (-1e-2) /* s */
+
+/* Lanes that are run together: ends of a thousand operations are 0.5 MB. */
+#define BLOCK 64
+
+/* ==== From a trace ==== */
+
+/* max[s] of a unit's starts: per lane, or per step where it is over dp. */
+static void latest_start(const struct ep_graph *g, const struct ep_trace *t,
+                         size_t u, double *latest)
+{
+    size_t lanes = t->lanes;
+
+    for (size_t l = 0; l < lanes; l++)
+        latest[l] = -INFINITY;
+    for (uint32_t i = g->unit_at[u]; i < g->unit_at[u + 1]; i++) {
+        const double *start = t->start + g->member[i] * lanes;
+
+        for (size_t l = 0; l < lanes; l++)
+            latest[l] = start[l] > latest[l] ? start[l] : latest[l];
+    }
+    for (size_t l = 0; g->syncs[u] && l < lanes; l += t->dp) {
+        double most = latest[l];
+
+        for (size_t d = 1; d < t->dp; d++)
+            most = latest[l + d] > most ? latest[l + d] : most;
+        for (size_t d = 0; d < t->dp; d++)
+            latest[l + d] = most;
+    }
+}
+
+void ep_replay_costs(const struct ep_graph *g, const struct ep_trace *t,
+                     double *cost)
+{
+    double *latest = ep_calloc(t->lanes, sizeof *latest);
+
+    if (cost != t->dur)
+        memcpy(cost, t->dur, t->n * t->lanes * sizeof *cost);
+    for (size_t u = 0; u < g->units; u++) {
+        if (!g->waits[u])
+            continue;
+        latest_start(g, t, u, latest);
+        for (uint32_t i = g->unit_at[u]; i < g->unit_at[u + 1]; i++) {
+            size_t at = g->member[i] * t->lanes;
+
+            for (size_t l = 0; l < t->lanes; l++) {
+                double x = t->start[at + l] - latest[l] + t->dur[at + l];
+
+                cost[at + l] = x > SKEW ? x : 0;
+            }
+        }
+    }
+    free(latest);
+}
+
+void ep_replay_ideal(const struct ep_graph *g, const struct ep_ops *ops,
+                     const double *cost, size_t lanes, double *ideal)
+{
+    size_t types = ep_ops_types(ops), cap = 0;
+    double *all = NULL;
+
+    for (size_t type = 0; type < types; type++) {
+        bool comm = ep_op_is_comm(ep_ops_role(ops, type));
+        double sum = 0;
+        size_t n = 0;
+
+        for (size_t v = 0; v < g->n; v++) {
+            if (g->op[v].type != (int)type || g->skip[v])
+                continue;
+            if (comm) {
+                all = ep_grow(all, &cap, n + lanes, sizeof *all);
+                memcpy(all + n, cost + v * lanes, lanes * sizeof *all);
+            }
+            for (size_t l = 0; !comm && l < lanes; l++)
+                sum += cost[v * lanes + l];
+            n += lanes;
+        }
+        ideal[type] = !n ? 0 : comm ? ep_median(all, n) : sum / (double)n;
+    }
+    free(all);
+}
+
+/* ==== One block of lanes ==== */
+
+/* The lanes [first, first + n) of a replay while they run. Their ends are
+   rows of n; in a sweep behind those of the lanes come those of the others. */
+struct block {
+    const struct ep_replay *r;
+    size_t first, n, dp; /* dp lanes are a step; 1 in a sweep */
+    bool pairs;          /* a sweep: lane i waits for lane i + n */
+    size_t width;        /* of a row: n, or 2 n in a sweep */
+    double *end;         /* [N][width] */
+    double *row;         /* [width] costs that had to be put together */
+    double *latest;      /* [width] of a group */
+};
+
+/* Sixteen bytes or more at a time: four lanes do not depend on each other. */
+static void row_max(double *restrict to, const double *restrict from, size_t n)
+{
+    for (size_t l = 0; l < n; l++)
+        to[l] = from[l] > to[l] ? from[l] : to[l];
+}
+
+static void row_add(double *restrict to, const double *restrict a,
+                    const double *restrict b, size_t n)
+{
+    for (size_t l = 0; l < n; l++)
+        to[l] = a[l] + b[l];
+}
+
+static void row_add_one(double *restrict to, const double *restrict a, double b,
+                        size_t n)
+{
+    for (size_t l = 0; l < n; l++)
+        to[l] = a[l] + b;
+}
+
+/* Launch delays of operation v in the trace, added to its starts. */
+static void add_delays(const struct block *b, uint32_t v, double *start)
+{
+    const struct ep_graph *g = b->r->g;
+    const struct ep_trace *t = b->r->delays;
+
+    for (size_t l = 0; l < b->n; l++) {
+        size_t at = b->first + l;
+        double ready = g->dep_at[v] < g->dep_at[v + 1] ? -INFINITY : 0, late;
+
+        for (uint32_t i = g->dep_at[v]; i < g->dep_at[v + 1]; i++) {
+            size_t u = g->dep[i] * t->lanes + at;
+
+            ready = fmax(ready, t->start[u] + t->dur[u]);
+        }
+        late = t->start[v * t->lanes + at] - ready;
+        start[l] += late > SKEW ? late : 0;
+    }
+}
+
+/* When operation v can start, into row start. */
+static void set_start(const struct block *b, uint32_t v, double *start)
+{
+    const struct ep_graph *g = b->r->g;
+    uint32_t i = g->dep_at[v], n = g->dep_at[v + 1];
+
+    if (i == n) {
+        memset(start, 0, b->width * sizeof *start);
+    } else {
+        memcpy(start, b->end + g->dep[i] * b->width, b->width * sizeof *start);
+        while (++i < n)
+            row_max(start, b->end + g->dep[i] * b->width, b->width);
+    }
+    if (b->r->delays)
+        add_delays(b, v, start);
+}
+
+/* Costs of an operation of which some data-parallel ranks are idealised. */
+static const double *mixed_costs(const struct block *b, uint32_t v,
+                                 const double *own, double ideal)
+{
+    const bool *chosen =
+        b->r->chosen + (size_t)b->r->g->op[v].pp * b->r->dp;
+
+    for (size_t l = 0; l < b->n; l++)
+        b->row[l] = chosen[(b->first + l) % b->r->dp] ? ideal : own[l];
+    return b->row;
+}
+
+/* The ends of v, which starts (or whose group starts) at start. */
+static void set_end(const struct block *b, uint32_t v, const double *start)
+{
+    const struct ep_replay *r = b->r;
+    double ideal = r->ideal[r->g->op[v].type];
+    double *end = b->end + v * b->width;
+    const double *own = NULL;
+
+    if (r->cost)
+        own = r->cost + v * r->steps * r->dp + b->first;
+    if (b->pairs) {
+        row_add(end, start, own, b->n);
+        row_add_one(end + b->n, start + b->n, ideal, b->n);
+    } else if (r->take[v] == EP_REPLAY_IDEAL) {
+        row_add_one(end, start, ideal, b->n);
+    } else if (r->take[v] == EP_REPLAY_OWN) {
+        row_add(end, start, own, b->n);
+    } else {
+        row_add(end, start, mixed_costs(b, v, own, ideal), b->n);
+    }
+}
+
+/* The lanes of a step wait for each other. */
+static void sync_lanes(const struct block *b, double *latest)
+{
+    if (b->pairs) {
+        if (b->r->dp > 1) {
+            row_max(latest, latest + b->n, b->n);
+            memcpy(latest + b->n, latest, b->n * sizeof *latest);
+        }
+        return;
+    }
+    for (size_t l = 0; b->dp > 1 && l < b->n; l += b->dp) {
+        double most = latest[l];
+
+        for (size_t d = 1; d < b->dp; d++)
+            most = latest[l + d] > most ? latest[l + d] : most;
+        for (size_t d = 0; d < b->dp; d++)
+            latest[l + d] = most;
+    }
+}
+
+/* A unit's members; their starts go where their ends will be. */
+static void run_unit(const struct block *b, size_t u)
+{
+    const struct ep_graph *g = b->r->g;
+    uint32_t first = g->unit_at[u], end = g->unit_at[u + 1];
+
+    set_start(b, g->member[first], b->latest);
+    for (uint32_t i = first + 1; i < end; i++) {
+        double *start = b->end + g->member[i] * b->width;
+
+        set_start(b, g->member[i], start);
+        row_max(b->latest, start, b->width);
+    }
+    if (g->syncs[u])
+        sync_lanes(b, b->latest);
+    for (uint32_t i = first; i < end; i++)
+        set_end(b, g->member[i], b->latest);
+}
+
+/* The last optimizer's end in each lane, into latest. */
+static void run_block(const struct block *b)
+{
+    const struct ep_graph *g = b->r->g;
+
+    for (size_t u = 0; u < g->units; u++)
+        run_unit(b, u);
+    for (size_t l = 0; l < b->width; l++)
+        b->latest[l] = -INFINITY;
+    for (size_t v = 0; v < g->n; v++)
+        if (g->op[v].role == EP_OP_OPTIMIZER)
+            row_max(b->latest, b->end + v * b->width, b->width);
+}
+
+/* ==== All of them ==== */
+
+static void alloc_block(struct block *b, size_t width)
+{
+    b->end = ep_calloc((b->r->g->n + 2) * width, sizeof *b->end);
+    b->row = b->end + b->r->g->n * width;
+    b->latest = b->row + width;
+}
+
+void ep_replay_run(const struct ep_replay *r, double *step_time)
+{
+    size_t steps = BLOCK / r->dp ? BLOCK / r->dp : 1, lanes = r->steps * r->dp;
+    struct block b = {.r = r, .dp = r->dp};
+
+    alloc_block(&b, steps * r->dp);
+    for (b.first = 0; b.first < lanes; b.first += steps * r->dp) {
+        b.n = lanes - b.first < steps * r->dp ? lanes - b.first
+                                              : steps * r->dp;
+        b.width = b.n;
+        run_block(&b);
+        for (size_t l = 0; l < b.n; l += r->dp) {
+            double most = b.latest[l];
+
+            for (size_t d = 1; d < r->dp; d++)
+                most = fmax(most, b.latest[l + d]);
+            step_time[(b.first + l) / r->dp] = most;
+        }
+    }
+    free(b.end);
+}
+
+void ep_replay_each_dp(const struct ep_replay *r, double *step_time)
+{
+    size_t lanes = r->steps * r->dp;
+    struct block b = {.r = r, .dp = 1, .pairs = true};
+
+    alloc_block(&b, 2 * (size_t)BLOCK);
+    for (b.first = 0; b.first < lanes; b.first += BLOCK) {
+        b.n = lanes - b.first < BLOCK ? lanes - b.first : BLOCK;
+        b.width = 2 * b.n;
+        run_block(&b);
+        for (size_t l = 0; l < b.n; l++) /* alone there are no others */
+            step_time[b.first + l] =
+                r->dp > 1 ? fmax(b.latest[l], b.latest[b.n + l]) : b.latest[l];
+    }
+    free(b.end);
+}
+
+double ep_replay_ideal_step(const struct ep_graph *g, const double *ideal,
+                            double *start, double *end)
+{
+    uint8_t *take = ep_calloc(g->n, sizeof *take); /* EP_REPLAY_IDEAL */
+    struct ep_replay r = {
+        .g = g, .steps = 1, .dp = 1, .ideal = ideal, .take = take};
+    struct block b = {.r = &r, .n = 1, .dp = 1, .width = 1};
+    double time;
+
+    alloc_block(&b, 1);
+    run_block(&b);
+    time = b.latest[0];
+    for (size_t v = 0; v < g->n; v++) {
+        end[v] = g->skip[v] ? 0 : b.end[v];
+        start[v] = g->skip[v] ? 0 : end[v] - ideal[g->op[v].type];
+    }
+    free(b.end);
+    free(take);
+    return time;
+}
