@@ -32,7 +32,8 @@ static struct {
 };
 
 static const struct ep_opt options[] = {
-    EP_FILTER_OPTIONS(opt.io, "say on stderr what was read and how long it took",
+    EP_FILTER_OPTIONS(opt.io,
+                      "say on stderr what was read and how long it took",
                       "status 1 if the job straggles"),
     {0, "correlation", EP_OPT_DOUBLE, &opt.rules.correlation, "R",
      "of forward and backward: unequal lengths [0.9]", 0, 1},
@@ -194,10 +195,10 @@ static void say_unknown(const struct run *run)
         ep_buf_adds(&b, i ? ", " : "");
         ep_buf_add_escaped(&b, name, strlen(name));
     }
-    ep_cli_warn("passed over %llu spans of operations that are not known (see "
-                "--ops): %s%s",
-                (unsigned long long)run->passed_over, b.ptr,
-                n > shown ? ", ..." : "");
+    ep_cli_warn(
+        "passed over %llu spans of operations that are not known (see "
+        "--ops): %s%s",
+        (unsigned long long)run->passed_over, b.ptr, n > shown ? ", ..." : "");
     ep_buf_free(&b);
 }
 
@@ -250,24 +251,25 @@ static void check_model(const struct run *run)
     double off = run->w.delayed.all / run->w.traced.all - 1;
 
     if (fabs(off) > 0.05 && !opt.io.quiet)
-        ep_cli_warn("the replay is off by %+.0f %%: the trace does not follow "
-                    "the model, do not trust the results",
-                    100 * off);
+        ep_cli_warn(
+            "the replay is off by %+.0f %%: the trace does not follow "
+            "the model, do not trust the results",
+            100 * off);
 }
 
 static void say_times(const struct run *run, size_t spans)
 {
     const struct ep_trace *t = &run->trace;
 
-    ep_cli_warn("%zu spans: %zu steps, dp %zu, pp %zu, %zu operations, %zu "
-                "edges, %zu groups",
-                spans, t->steps, t->dp, t->pp, run->g.n, run->g.edges,
-                run->g.groups);
-    ep_cli_warn("read %.1f ms, order %.1f ms, graph %.1f ms, replay %.1f ms; "
-                "replay with gaps %+.3f %% off the trace",
-                1e3 * run->read, 1e3 * run->order, 1e3 * run->graph,
-                1e3 * run->replay,
-                100 * (run->w.delayed.all / run->w.traced.all - 1));
+    ep_cli_warn(
+        "%zu spans: %zu steps, dp %zu, pp %zu, %zu operations, %zu "
+        "edges, %zu groups",
+        spans, t->steps, t->dp, t->pp, run->g.n, run->g.edges, run->g.groups);
+    ep_cli_warn(
+        "read %.1f ms, order %.1f ms, graph %.1f ms, replay %.1f ms; "
+        "replay with gaps %+.3f %% off the trace",
+        1e3 * run->read, 1e3 * run->order, 1e3 * run->graph, 1e3 * run->replay,
+        100 * (run->w.delayed.all / run->w.traced.all - 1));
 }
 
 /* ==== Results out ==== */
@@ -388,8 +390,8 @@ static void put_all(struct run *run)
 
 static void put_event(struct run *run)
 {
-    static const char *const scopes[EP_CAUSES] = {[EP_CAUSE_WORKER] = "rank",
-                                                  [EP_CAUSE_STAGE] = "stage"};
+    static const char *const scopes[EP_CAUSES] = {
+        [EP_CAUSE_WORKER] = "rank", [EP_CAUSE_STAGE] = "stage"};
     const struct ep_trace *t = &run->trace;
     size_t last = t->steps - 1;
     struct ep_buf id, eid, evidence;

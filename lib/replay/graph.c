@@ -168,13 +168,13 @@ static void free_maker(struct ep_graph_maker *m)
 
 /* While the units are put in order. */
 struct sorter {
-    uint32_t *unit;     /* [n] the unit of an operation, EP_GRAPH_NONE */
-    uint32_t *first;    /* [units + 1] where its members are in all */
-    uint32_t *all;      /* [n] members by unit */
-    uint32_t *open;     /* [units] edges that have not been satisfied */
-    uint32_t *next_at;  /* [n + 1] */
-    uint32_t *next;     /* [edges] who waits for an operation */
-    uint32_t *queue;    /* [units] */
+    uint32_t *unit;    /* [n] the unit of an operation, EP_GRAPH_NONE */
+    uint32_t *first;   /* [units + 1] where its members are in all */
+    uint32_t *all;     /* [n] members by unit */
+    uint32_t *open;    /* [units] edges that have not been satisfied */
+    uint32_t *next_at; /* [n + 1] */
+    uint32_t *next;    /* [edges] who waits for an operation */
+    uint32_t *queue;   /* [units] */
     size_t units, done;
 };
 

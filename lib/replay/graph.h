@@ -57,7 +57,7 @@ struct ep_graph {
     size_t n;               /* operations */
     struct ep_graph_op *op; /* [n] */
     bool *skip;             /* [n] left out: in no unit */
-    uint32_t *dep_at;       /* [n + 1]: dep[dep_at[v]...] are what v waits for */
+    uint32_t *dep_at; /* [n + 1]: dep[dep_at[v]...] are what v waits for */
     uint32_t *dep;
     size_t edges;
     size_t groups;     /* of more than one, or over dp */

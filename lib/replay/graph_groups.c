@@ -57,11 +57,10 @@ int ep_graph_group(struct ep_graph_maker *m)
             rc = group_role(m, over_dp[k], (struct among){p, m->pp, m->dp},
                             true);
     for (size_t d = 0; rc == 0 && d < m->dp; d++)
-        rc = group_role(
-            m, EP_OP_EMBEDDING,
-            (struct among){d * m->pp, m->pp > 1 ? m->pp - 1 : 1,
-                           m->pp > 1 ? 2 : 1},
-            false);
+        rc = group_role(m, EP_OP_EMBEDDING,
+                        (struct among){d * m->pp, m->pp > 1 ? m->pp - 1 : 1,
+                                       m->pp > 1 ? 2 : 1},
+                        false);
     if (rc == 0)
         rc = group_role(m, EP_OP_CLIP, (struct among){0, 1, m->dp * m->pp},
                         true);

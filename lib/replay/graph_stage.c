@@ -97,8 +97,9 @@ static void chain_dp(struct ep_graph_maker *m, struct ep_graph_stage *s)
     size_t i = 0, j = 0;
 
     while (i < a->n || j < b->n) {
-        bool first = j >= b->n || (i < a->n && ep_graph_at(m, a->v[i])->start <=
-                                                   ep_graph_at(m, b->v[j])->start);
+        bool first =
+            j >= b->n || (i < a->n && ep_graph_at(m, a->v[i])->start <=
+                                          ep_graph_at(m, b->v[j])->start);
         uint32_t v = first ? a->v[i++] : b->v[j++];
 
         if (last != EP_GRAPH_NONE)
@@ -205,8 +206,7 @@ static bool is_overlapped(const struct ep_graph_maker *m,
                           const struct ep_graph_stage *s)
 {
     const struct ep_graph_list *rs = &s->role[EP_OP_REDUCE];
-    const struct ep_graph_op *last =
-        ep_graph_at(m, s->chain.v[s->chain.n - 1]);
+    const struct ep_graph_op *last = ep_graph_at(m, s->chain.v[s->chain.n - 1]);
     double begins;
 
     if (s->role[EP_OP_SEPARATE].n)

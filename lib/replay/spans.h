@@ -53,11 +53,11 @@ struct ep_graph_op {
 
 /* Free with ep_trace_free; fields are read-only. */
 struct ep_trace {
-    size_t steps, dp, pp; /* S, D, P */
-    size_t lanes;         /* S * D */
-    size_t n;             /* operations of a lane */
-    int64_t *step;        /* [S] ascending */
-    double *base;         /* [S] s: when the step's first operation started */
+    size_t steps, dp, pp;   /* S, D, P */
+    size_t lanes;           /* S * D */
+    size_t n;               /* operations of a lane */
+    int64_t *step;          /* [S] ascending */
+    double *base;           /* [S] s: when the step's first operation started */
     struct ep_graph_op *op; /* [n], by stage, type, number */
     double *start;          /* [n][lanes] s since base */
     double *dur;            /* [n][lanes] s */

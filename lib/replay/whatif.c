@@ -91,8 +91,8 @@ static void run_stages(struct runner *x)
 {
     for (size_t p = 0; p < x->w->pp; p++) {
         for (size_t v = 0; v < x->g->n; v++)
-            x->take[v] = x->g->op[v].pp == (int32_t)p ? EP_REPLAY_OWN
-                                                      : EP_REPLAY_IDEAL;
+            x->take[v] =
+                x->g->op[v].pp == (int32_t)p ? EP_REPLAY_OWN : EP_REPLAY_IDEAL;
         run_slowdown(x, &x->w->of_pp[p]);
     }
 }
@@ -159,10 +159,10 @@ static void run_share(struct runner *x, struct ep_whatif_value *v)
                  ? (w->time.all - v->all) / (w->time.all - w->ideal)
                  : NAN;
     for (size_t s = 0; s < w->steps; s++)
-        v->step[s] = fabs(w->time.step[s] - w->ideal) > least
-                         ? (w->time.step[s] - v->step[s]) /
-                               (w->time.step[s] - w->ideal)
-                         : NAN;
+        v->step[s] =
+            fabs(w->time.step[s] - w->ideal) > least
+                ? (w->time.step[s] - v->step[s]) / (w->time.step[s] - w->ideal)
+                : NAN;
 }
 
 static void run_remedies(struct runner *x)
@@ -177,8 +177,7 @@ static void run_remedies(struct runner *x)
     }
     x->r.chosen = chosen;
     for (size_t v = 0; v < x->g->n; v++)
-        x->take[v] =
-            touched[x->g->op[v].pp] ? EP_REPLAY_MIXED : EP_REPLAY_OWN;
+        x->take[v] = touched[x->g->op[v].pp] ? EP_REPLAY_MIXED : EP_REPLAY_OWN;
     run_share(x, &w->slowest);
     for (size_t v = 0; v < x->g->n; v++)
         x->take[v] = x->g->op[v].pp == (int32_t)(w->pp - 1) ? EP_REPLAY_IDEAL

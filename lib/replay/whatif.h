@@ -36,10 +36,10 @@ struct ep_whatif_value {
 /* Free with ep_whatif_free; fields are read-only. Seconds and ratios. */
 struct ep_whatif {
     size_t steps, dp, pp, classes;
-    double ideal;                  /* T_ideal, the same in all steps */
-    struct ep_whatif_value time;   /* T */
-    struct ep_whatif_value traced; /* last end - first start, as traced */
-    struct ep_whatif_value delayed; /* replay with the launch delays in */
+    double ideal;                    /* T_ideal, the same in all steps */
+    struct ep_whatif_value time;     /* T */
+    struct ep_whatif_value traced;   /* last end - first start, as traced */
+    struct ep_whatif_value delayed;  /* replay with the launch delays in */
     struct ep_whatif_value slowdown; /* S */
     struct ep_whatif_value *cls;     /* [classes]; NaN: class not there */
     struct ep_whatif_value *of_dp;   /* [dp] */
@@ -47,7 +47,7 @@ struct ep_whatif {
     struct ep_whatif_value comm;     /* all communication at its own costs */
     struct ep_whatif_value slowest, last_stage; /* M_W, M_S */
     double launch;
-    size_t nworkers; /* how many are the slowest 3 % */
+    size_t nworkers;  /* how many are the slowest 3 % */
     uint32_t *worker; /* [dp * pp] d * pp + p, the slowest first */
     /* Pearson's correlation of the forward and backward durations of the same
        micro-batch, each less its mean in the step of its worker and chunk:

@@ -38,8 +38,8 @@ static size_t list_computations(const struct ep_graph *g, enum ep_op_role role,
 
         if (op->role != role)
             continue;
-        out[n] = (struct pair){op->pp, op->chunk, op->mb, (int32_t)n,
-                               (uint32_t)v};
+        out[n] =
+            (struct pair){op->pp, op->chunk, op->mb, (int32_t)n, (uint32_t)v};
         n++;
     }
     qsort(out, n, sizeof *out, compare_pairs);
@@ -133,7 +133,8 @@ enum ep_whatif_cause ep_whatif_judge(const struct ep_whatif *w,
     if (w->pp > 1 && w->last_stage.all >= rules->stage_share)
         return EP_CAUSE_STAGE;
     if (w->correlation >= rules->correlation &&
-        role_share(w, ops, EP_OP_FORWARD) + role_share(w, ops, EP_OP_BACKWARD) >=
+        role_share(w, ops, EP_OP_FORWARD) +
+                role_share(w, ops, EP_OP_BACKWARD) >=
             rules->share)
         return EP_CAUSE_SEQUENCE;
     if (role_share(w, ops, EP_OP_GC) >= rules->share)

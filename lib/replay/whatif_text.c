@@ -85,8 +85,7 @@ static void add_cause(struct ep_buf *b, const struct ep_whatif *w,
 void ep_whatif_answer(const struct ep_whatif *w, enum ep_whatif_cause cause,
                       struct ep_buf *out)
 {
-    ep_buf_addf(out, "%.2fx slower than without stragglers: ",
-                w->slowdown.all);
+    ep_buf_addf(out, "%.2fx slower than without stragglers: ", w->slowdown.all);
     add_cause(out, w, cause);
 }
 
@@ -137,8 +136,7 @@ void ep_whatif_evidence(const struct ep_whatif *w, const struct ep_ops *ops,
         ep_buf_addf(out, "; %s %.2fx", ep_ops_class_name(ops, r[0].i),
                     r[0].value);
     if (!isnan(w->correlation))
-        ep_buf_addf(out, "; forward-backward correlation %.2f",
-                    w->correlation);
+        ep_buf_addf(out, "; forward-backward correlation %.2f", w->correlation);
     ep_buf_addf(out, "; gaps %.3fx", w->launch);
     free(r);
 }
@@ -245,8 +243,8 @@ static void add_steps(struct ep_buf *b, const struct ep_whatif *w,
         ep_buf_addf(b, "%s%lld %.3f", i ? ", " : "", (long long)step[r[i].i],
                     r[i].value);
     if (w->steps > STEPS)
-        ep_buf_addf(b, " ... %lld %.3f",
-                    (long long)step[r[w->steps - 1].i], r[w->steps - 1].value);
+        ep_buf_addf(b, " ... %lld %.3f", (long long)step[r[w->steps - 1].i],
+                    r[w->steps - 1].value);
     ep_buf_addc(b, '\n');
     free(r);
 }
