@@ -7,6 +7,7 @@
 
 #include "base/stats.h"
 #include "plain_replay.h"
+#include "replay/iteration.h"
 #include "replay/whatif.h"
 #include "tap.h"
 
@@ -468,11 +469,131 @@ static void test_omissions(uint64_t seed, int n)
     ok(good);
 }
 
+/* ==== Layouts ==== */
+
+/* Durations of a layout, and the same in the plain simulator. */
+static bool check_layout(uint64_t seed)
+{
+    struct ep_rng rng;
+    struct plain_job j = {.gather = true};
+    size_t mb[16];
+    double fwd[64], bwd[64], send[16], gather[4], reduce[4], opt[16], got = 0;
+    struct ep_iteration it = {.microbatches = mb,
+                              .forward = fwd,
+                              .backward = bwd,
+                              .send = send,
+                              .gather = gather,
+                              .reduce = reduce,
+                              .optimizer = opt};
+    double want;
+
+    ep_rng_seed(&rng, seed, 1);
+    j.dp = 1 + below(&rng, 4);
+    j.pp = 1 + below(&rng, 4);
+    j.vpp = j.pp > 1 ? 1 + below(&rng, 3) : 1;
+    j.schedule = coin(&rng) ? PLAIN_1F1B : PLAIN_GPIPE;
+    it.dp = (size_t)j.dp;
+    it.pp = (size_t)j.pp;
+    it.vpp = (size_t)j.vpp;
+    it.schedule =
+        j.schedule == PLAIN_1F1B ? EP_SCHEDULE_1F1B : EP_SCHEDULE_GPIPE;
+    for (int d = 0; d < j.dp; d++) { /* unequal shares */
+        j.mb[d] = j.vpp > 1 ? j.pp * (1 + below(&rng, 2)) : 1 + below(&rng, 6);
+        mb[d] = (size_t)j.mb[d];
+    }
+    for (int i = 0; i < 64; i++) {
+        fwd[i] = ep_rng_uniform(&rng);
+        bwd[i] = 2 * ep_rng_uniform(&rng);
+        send[i % 16] = 0.3 * ep_rng_uniform(&rng);
+        opt[i % 16] = ep_rng_uniform(&rng);
+        gather[i % 4] = ep_rng_uniform(&rng);
+        reduce[i % 4] = ep_rng_uniform(&rng);
+    }
+    plain_make(&j);
+    for (int i = 0; i < j.n; i++) {
+        struct plain_op *op = &j.op[i];
+        int rank = op->d * j.pp + op->p;
+        int before = op->d * j.pp + (op->p + j.pp - 1) % j.pp;
+        int v = op->chunk < 0 ? 0 : rank * j.vpp + op->chunk;
+
+        op->cost = op->type == P_FWD                      ? fwd[v]
+                   : op->type == P_BWD                    ? bwd[v]
+                   : op->type == P_FS || op->type == P_BR ? send[rank]
+                   : op->type == P_FR || op->type == P_BS ? send[before]
+                   : op->type == P_AG && op->chunk == 0   ? gather[op->p]
+                   : op->type == P_RS && op->chunk == 0   ? reduce[op->p]
+                   : op->type == P_OPT                    ? opt[rank]
+                                                          : 0;
+    }
+    want = plain_run(&j);
+    plain_free(&j);
+    return ep_replay_iteration(&it, &got, NULL) == 0 &&
+           close_to("iteration", got, want, seed);
+}
+
+static void test_layouts(uint64_t seed, int n)
+{
+    bool good = true;
+
+    for (int i = 0; i < n && good; i++)
+        good = check_layout(seed + (uint64_t)i);
+    printf("# %d layouts from seed %llu\n", n, (unsigned long long)seed);
+    ok(good);
+}
+
+/* By hand: 4 stages, 8 micro-batches, forward 1 s, backward 2 s, no
+   transfers: (m + p - 1)(f + b). One rank with 4 micro-batches fewer does not
+   change it, one with a slow stage does. */
+static void test_layout_by_hand(void)
+{
+    size_t mb[2] = {8, 4};
+    double fwd[8], bwd[8], t = 0;
+    struct ep_iteration it = {.dp = 2,
+                              .pp = 4,
+                              .vpp = 1,
+                              .microbatches = mb,
+                              .forward = fwd,
+                              .backward = bwd};
+    struct ep_error err;
+
+    for (int i = 0; i < 8; i++) {
+        fwd[i] = 1;
+        bwd[i] = 2;
+    }
+    ok(ep_replay_iteration(&it, &t, &err) == 0);
+    near(t, 33, 1e-12);
+    it.schedule = EP_SCHEDULE_GPIPE;
+    ok(ep_replay_iteration(&it, &t, &err) == 0);
+    near(t, 33, 1e-12);
+    it.schedule = EP_SCHEDULE_1F1B;
+    bwd[3] = 3; /* the last stage: m of its turns, and the way there and back */
+    ok(ep_replay_iteration(&it, &t, &err) == 0);
+    near(t, 3 + 8 * 4 + 3 * 2, 1e-12);
+    /* interleaved: the bubble is halved, (p - 1)(f + b) / v, with two chunks
+       of half the work */
+    it.vpp = 2;
+    it.dp = 1;
+    for (int i = 0; i < 8; i++) {
+        fwd[i] = 0.5;
+        bwd[i] = 1;
+    }
+    ok(ep_replay_iteration(&it, &t, &err) == 0);
+    near(t, 8 * 3 + 3 * 3 / 2.0, 1e-12);
+    mb[0] = 6;
+    ok(ep_replay_iteration(&it, &t, &err) == EP_EDOM);
+    mb[0] = (size_t)1 << 60;
+    ok(ep_replay_iteration(&it, &t, &err) == EP_ELIMIT);
+    it.pp = 0;
+    ok(ep_replay_iteration(&it, &t, &err) == EP_EDOM);
+}
+
 int main(int argc, char **argv)
 {
     uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
 
     test_random(seed, argc > 2 ? atoi(argv[2]) : 400);
     test_omissions(seed + 1000000, 300);
+    test_layouts(seed + 2000000, 300);
+    test_layout_by_hand();
     return tap_done();
 }
