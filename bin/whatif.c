@@ -76,7 +76,7 @@ struct run {
     struct ep_buf job;    /* of the spans; empty: they do not say */
     bool begun;
     /* seconds */
-    double read, order, graph, replay;
+    double begin, read, order, graph, replay;
     struct ep_trace trace;
     struct ep_graph g;
     double *type_ideal; /* [types] */
@@ -488,11 +488,10 @@ static void report(struct run *run)
 
 static int work(struct run *run, struct ep_error *err)
 {
-    double last = ep_clock_now(&ep_clock_mono);
     int rc = read_all(run, err);
     size_t spans = ep_spans_count(run->spans);
 
-    run->read = tick(&last);
+    run->read = tick(&run->begin);
     say_unknown(run);
     if (rc < 0 || !spans)
         return rc;
@@ -516,6 +515,7 @@ static int run_all(const char *const *paths, int n, struct ep_error *err)
     run.unknown = ep_intern_new();
     ep_buf_init(&run.job);
     rc = opt.ops ? read_ops(run.ops, opt.ops, err) : 0;
+    run.begin = ep_clock_now(&ep_clock_mono);
     if (rc == 0)
         rc = ep_filter_open(&run.io, &opt.io, paths, n, err);
     if (rc == 0) {

@@ -17,6 +17,12 @@
 /* Lanes that are run together: ends of a thousand operations are 0.5 MB. */
 #define BLOCK 64
 
+/* fmax is a call: it has to think of NaN. */
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
 /* ==== From a trace ==== */
 
 /* max[s] of a unit's starts: per lane, or per step where it is over dp. */
@@ -155,19 +161,21 @@ static void add_delays(const struct block *b, uint32_t v, double *start)
 {
     const struct ep_graph *g = b->r->g;
     const struct ep_trace *t = b->r->delays;
+    const double *began = t->start + v * t->lanes + b->first;
+    bool waits = g->dep_at[v] < g->dep_at[v + 1];
+    double *ready = b->row;
 
-    for (size_t l = 0; l < b->n; l++) {
-        size_t at = b->first + l;
-        double ready = g->dep_at[v] < g->dep_at[v + 1] ? -INFINITY : 0, late;
+    for (size_t l = 0; l < b->n; l++)
+        ready[l] = waits ? -INFINITY : 0;
+    for (uint32_t i = g->dep_at[v]; i < g->dep_at[v + 1]; i++) {
+        const double *s = t->start + g->dep[i] * t->lanes + b->first;
+        const double *d = t->dur + g->dep[i] * t->lanes + b->first;
 
-        for (uint32_t i = g->dep_at[v]; i < g->dep_at[v + 1]; i++) {
-            size_t u = g->dep[i] * t->lanes + at;
-
-            ready = fmax(ready, t->start[u] + t->dur[u]);
-        }
-        late = t->start[v * t->lanes + at] - ready;
-        start[l] += late > SKEW ? late : 0;
+        for (size_t l = 0; l < b->n; l++)
+            ready[l] = larger(ready[l], s[l] + d[l]);
     }
+    for (size_t l = 0; l < b->n; l++)
+        start[l] += began[l] - ready[l] > SKEW ? began[l] - ready[l] : 0;
 }
 
 /* When operation v can start, into row start. */
@@ -279,32 +287,54 @@ static void run_block(const struct block *b)
 
 /* ==== All of them ==== */
 
-static void alloc_block(struct block *b, size_t width)
+/* Lanes of a block: whole steps. */
+static size_t block_lanes(const struct ep_replay *r)
 {
-    b->end = ep_calloc((b->r->g->n + 2) * width, sizeof *b->end);
+    return BLOCK / r->dp ? BLOCK / r->dp * r->dp : r->dp;
+}
+
+size_t ep_replay_room(const struct ep_replay *r)
+{
+    size_t width = block_lanes(r);
+
+    return (r->g->n + 2) * (width > 2 * BLOCK ? width : 2 * BLOCK);
+}
+
+/* Rows for blocks of up to width, which ep_replay_room has room for. */
+static void begin_block(struct block *b, size_t width)
+{
+    b->end = b->r->room;
+    if (!b->end)
+        b->end = ep_realloc(NULL, ep_replay_room(b->r), sizeof *b->end);
     b->row = b->end + b->r->g->n * width;
     b->latest = b->row + width;
 }
 
+static void end_block(struct block *b)
+{
+    if (!b->r->room)
+        free(b->end);
+}
+
 void ep_replay_run(const struct ep_replay *r, double *step_time)
 {
-    size_t steps = BLOCK / r->dp ? BLOCK / r->dp : 1, lanes = r->steps * r->dp;
+    size_t most_lanes = block_lanes(r), lanes = r->steps * r->dp;
     struct block b = {.r = r, .dp = r->dp};
 
-    alloc_block(&b, steps * r->dp);
-    for (b.first = 0; b.first < lanes; b.first += steps * r->dp) {
-        b.n = lanes - b.first < steps * r->dp ? lanes - b.first : steps * r->dp;
+    begin_block(&b, most_lanes);
+    for (b.first = 0; b.first < lanes; b.first += most_lanes) {
+        b.n = lanes - b.first < most_lanes ? lanes - b.first : most_lanes;
         b.width = b.n;
         run_block(&b);
         for (size_t l = 0; l < b.n; l += r->dp) {
             double most = b.latest[l];
 
             for (size_t d = 1; d < r->dp; d++)
-                most = fmax(most, b.latest[l + d]);
+                most = larger(most, b.latest[l + d]);
             step_time[(b.first + l) / r->dp] = most;
         }
     }
-    free(b.end);
+    end_block(&b);
 }
 
 void ep_replay_each_dp(const struct ep_replay *r, double *step_time)
@@ -312,16 +342,17 @@ void ep_replay_each_dp(const struct ep_replay *r, double *step_time)
     size_t lanes = r->steps * r->dp;
     struct block b = {.r = r, .dp = 1, .pairs = true};
 
-    alloc_block(&b, 2 * (size_t)BLOCK);
+    begin_block(&b, 2 * (size_t)BLOCK);
     for (b.first = 0; b.first < lanes; b.first += BLOCK) {
         b.n = lanes - b.first < BLOCK ? lanes - b.first : BLOCK;
         b.width = 2 * b.n;
         run_block(&b);
         for (size_t l = 0; l < b.n; l++) /* alone there are no others */
             step_time[b.first + l] =
-                r->dp > 1 ? fmax(b.latest[l], b.latest[b.n + l]) : b.latest[l];
+                r->dp > 1 ? larger(b.latest[l], b.latest[b.n + l])
+                          : b.latest[l];
     }
-    free(b.end);
+    end_block(&b);
 }
 
 double ep_replay_ideal_step(const struct ep_graph *g, const double *ideal,
@@ -333,14 +364,14 @@ double ep_replay_ideal_step(const struct ep_graph *g, const double *ideal,
     struct block b = {.r = &r, .n = 1, .dp = 1, .width = 1};
     double time;
 
-    alloc_block(&b, 1);
+    begin_block(&b, 1);
     run_block(&b);
     time = b.latest[0];
     for (size_t v = 0; v < g->n; v++) {
         end[v] = g->skip[v] ? 0 : b.end[v];
         start[v] = g->skip[v] ? 0 : end[v] - ideal[g->op[v].type];
     }
-    free(b.end);
+    end_block(&b);
     free(take);
     return time;
 }

@@ -67,12 +67,14 @@ struct ep_replay {
     /* not NULL: launch delays of this trace, start - latest end of what an
        operation waits for, are put in; those below -10 ms as 0 */
     const struct ep_trace *delays;
+    double *room; /* [ep_replay_room] to work in, kept from one replay to the
+                     next; NULL: taken and given back each time */
 };
 
-/*
- * step_time [steps] s is written. Cost: O((N + edges) steps dp), one
- * allocation.
- */
+/* Doubles that a replay works in. Needs g and dp. */
+size_t ep_replay_room(const struct ep_replay *r);
+
+/* step_time [steps] s is written. Cost: O((N + edges) steps dp). */
 void ep_replay_run(const struct ep_replay *r, double *step_time);
 
 /*

@@ -183,8 +183,6 @@ static void run_remedies(struct runner *x)
         x->take[v] = x->g->op[v].pp == (int32_t)(w->pp - 1) ? EP_REPLAY_IDEAL
                                                             : EP_REPLAY_OWN;
     run_share(x, &w->last_stage);
-    free(chosen);
-    free(touched);
 }
 
 /* From the first start to the last end of each step. */
@@ -193,12 +191,10 @@ static void measure_traced(const struct ep_trace *t, struct ep_whatif_value *v)
     for (size_t s = 0; s < t->steps; s++)
         v->step[s] = 0;
     for (size_t i = 0; i < t->n; i++)
-        for (size_t l = 0; l < t->lanes; l++) {
-            double end = t->start[i * t->lanes + l] + t->dur[i * t->lanes + l];
-
-            if (end > v->step[l / t->dp])
-                v->step[l / t->dp] = end;
-        }
+        for (size_t s = 0, l = i * t->lanes; s < t->steps; s++)
+            for (size_t d = 0; d < t->dp; d++, l++)
+                if (t->start[l] + t->dur[l] > v->step[s])
+                    v->step[s] = t->start[l] + t->dur[l];
     v->all = mean(v->step, t->steps);
 }
 
@@ -214,6 +210,7 @@ static void alloc_result(struct ep_whatif *w)
     alloc_value(&w->comm, w->steps);
     alloc_value(&w->slowest, w->steps);
     alloc_value(&w->last_stage, w->steps);
+    alloc_value(&w->worst, w->steps);
 }
 
 static double find_ideal(const struct ep_graph *g, const double *ideal)
@@ -245,6 +242,7 @@ void ep_whatif_run(struct ep_whatif *w, const struct ep_graph *g,
                              .cost = cost,
                              .ideal = ideal,
                              .take = x.take};
+    x.r.room = ep_realloc(NULL, ep_replay_room(&x.r), sizeof *x.r.room);
     w->ideal = find_ideal(g, ideal);
     set_all(&x, EP_REPLAY_OWN);
     run_time(&x, &w->time);
@@ -262,6 +260,7 @@ void ep_whatif_run(struct ep_whatif *w, const struct ep_graph *g,
     rank_workers(w);
     run_remedies(&x);
     w->correlation = ep_whatif_correlate(g, t->lanes, cost);
+    free(x.r.room);
     free(x.take);
 }
 
@@ -284,6 +283,7 @@ void ep_whatif_free(struct ep_whatif *w)
     free(w->comm.step);
     free(w->slowest.step);
     free(w->last_stage.step);
+    free(w->worst.step);
     free(w->worker);
     *w = (struct ep_whatif){.steps = 0};
 }

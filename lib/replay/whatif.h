@@ -46,6 +46,7 @@ struct ep_whatif {
     struct ep_whatif_value *of_pp;   /* [pp] */
     struct ep_whatif_value comm;     /* all communication at its own costs */
     struct ep_whatif_value slowest, last_stage; /* M_W, M_S */
+    struct ep_whatif_value worst; /* as M_W, of the slowest worker alone */
     double launch;
     size_t nworkers;  /* how many are the slowest 3 % */
     uint32_t *worker; /* [dp * pp] d * pp + p, the slowest first */
@@ -58,13 +59,13 @@ struct ep_whatif {
 };
 
 /*
- * The analysis: 5 + classes + pp replays, and one of all dp ranks (the ideal
+ * The analysis: 6 + classes + pp replays, and one of all dp ranks (the ideal
  * one is of a single lane).
  *
  * g       the graph of t's lane 0
  * cost    [n][lanes] of ep_replay_costs
  * ideal   [types] of ep_replay_ideal
- * Cost: O((7 + classes + pp) n lanes).
+ * Cost: O((8 + classes + pp) n lanes).
  */
 void ep_whatif_run(struct ep_whatif *w, const struct ep_graph *g,
                    const struct ep_ops *ops, const struct ep_trace *t,

@@ -46,26 +46,30 @@ static size_t list_computations(const struct ep_graph *g, enum ep_op_role role,
     return n;
 }
 
-/* Sums of squares and products about the means of [from, to) of one lane. */
-static void add_lane(const struct pair *f, const struct pair *b, size_t n,
-                     size_t lanes, size_t l, const double *cost, double sum[3])
+/* Sums of squares and products about the means of [0, n) of each lane;
+   mean [2][lanes] is room. */
+static void add_sums(const struct pair *f, const struct pair *b, size_t n,
+                     size_t lanes, const double *cost, double *mean,
+                     double sum[3])
 {
-    double fmean = 0, bmean = 0;
+    double *fmean = mean, *bmean = mean + lanes;
 
-    for (size_t i = 0; i < n; i++) {
-        fmean += cost[f[i].v * lanes + l];
-        bmean += cost[b[i].v * lanes + l];
-    }
-    fmean /= (double)n;
-    bmean /= (double)n;
-    for (size_t i = 0; i < n; i++) {
-        double x = cost[f[i].v * lanes + l] - fmean;
-        double y = cost[b[i].v * lanes + l] - bmean;
+    for (size_t l = 0; l < 2 * lanes; l++)
+        mean[l] = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t l = 0; l < lanes; l++) {
+            fmean[l] += cost[f[i].v * lanes + l] / (double)n;
+            bmean[l] += cost[b[i].v * lanes + l] / (double)n;
+        }
+    for (size_t i = 0; i < n; i++)
+        for (size_t l = 0; l < lanes; l++) {
+            double x = cost[f[i].v * lanes + l] - fmean[l];
+            double y = cost[b[i].v * lanes + l] - bmean[l];
 
-        sum[0] += x * x;
-        sum[1] += y * y;
-        sum[2] += x * y;
-    }
+            sum[0] += x * x;
+            sum[1] += y * y;
+            sum[2] += x * y;
+        }
 }
 
 double ep_whatif_correlate(const struct ep_graph *g, size_t lanes,
@@ -73,6 +77,7 @@ double ep_whatif_correlate(const struct ep_graph *g, size_t lanes,
 {
     struct pair *f = ep_calloc(g->n, sizeof *f);
     struct pair *b = ep_calloc(g->n, sizeof *b);
+    double *mean = ep_calloc(2 * lanes, sizeof *mean);
     size_t n = list_computations(g, EP_OP_FORWARD, f);
     double sum[3] = {0, 0, 0};
 
@@ -85,11 +90,12 @@ double ep_whatif_correlate(const struct ep_graph *g, size_t lanes,
              k++)
             same = same && b[k].pp == f[k].pp && b[k].chunk == f[k].chunk &&
                    b[k].mb == f[k].mb;
-        for (size_t l = 0; same && k - i > 1 && l < lanes; l++)
-            add_lane(f + i, b + i, k - i, lanes, l, cost, sum);
+        if (same && k - i > 1)
+            add_sums(f + i, b + i, k - i, lanes, cost, mean, sum);
     }
     free(f);
     free(b);
+    free(mean);
     return sum[0] > 0 && sum[1] > 0 ? sum[2] / sqrt(sum[0] * sum[1]) : NAN;
 }
 

@@ -20,7 +20,7 @@ static void add_percent(struct ep_buf *b, double share)
     if (isnan(share))
         ep_buf_addc(b, '-');
     else
-        ep_buf_addf(b, "%.0f %%", 100 * share + 0.0);
+        ep_buf_addf(b, "%.0f %%", round(100 * share) + 0.0); /* not -0 */
 }
 
 static void add_worker(struct ep_buf *b, const struct ep_whatif *w, size_t i)
@@ -29,18 +29,17 @@ static void add_worker(struct ep_buf *b, const struct ep_whatif *w, size_t i)
                 w->worker[i] % w->pp);
 }
 
+/* One, if it alone accounts for nearly all that the slowest cost. */
 static void add_workers(struct ep_buf *b, const struct ep_whatif *w)
 {
-    ep_buf_adds(b, w->nworkers > 1 ? "workers " : "worker ");
+    bool one = w->nworkers == 1 || w->worst.all >= 0.8 * w->slowest.all;
+
+    ep_buf_adds(b, one ? "worker " : "workers ");
     add_worker(b, w, 0);
-    if (w->nworkers == 2) {
-        ep_buf_adds(b, " and ");
-        add_worker(b, w, 1);
-    } else if (w->nworkers > 2) {
+    if (!one)
         ep_buf_addf(b, " and %zu more", w->nworkers - 1);
-    }
-    ep_buf_adds(b, w->nworkers > 1 ? " cost " : " costs ");
-    add_percent(b, w->slowest.all);
+    ep_buf_adds(b, one ? " costs " : " cost ");
+    add_percent(b, one ? w->worst.all : w->slowest.all);
     ep_buf_adds(b, " of it");
 }
 

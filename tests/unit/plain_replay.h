@@ -72,7 +72,7 @@ struct plain_queue {
 
 struct plain_job {
     int dp, pp, vpp, schedule;
-    int mb[16]; /* micro-batches of each data-parallel rank; multiples of pp
+    int mb[256]; /* micro-batches of each data-parallel rank; multiples of pp
                     with vpp > 1 */
     bool gather, gc, layernorm, embedding, overlap, clip;
     bool noops; /* messages of nobody are recorded, too */
@@ -80,6 +80,7 @@ struct plain_job {
     int n, cap;
     struct plain_queue *queue; /* [dp][pp][P_STREAMS] */
     int *seq;                  /* [dp][pp][P_TYPES] */
+    int *first;                /* [dp * pp + 1] where a rank's operations are */
     int groups;
     int *left; /* [groups] members that have not started */
     double *latest;
@@ -305,11 +306,11 @@ static inline int plain_find(const struct plain_job *j, int type, int d, int p,
     int compute = type == P_FS || type == P_FR ? P_FWD : P_BWD;
     int step = type == P_FS || type == P_BS ? 1 : -1;
 
-    for (int i = 0; i < j->n; i++) {
+    for (int i = j->first[plain_rank(j, d, p)];
+         i < j->first[plain_rank(j, d, p) + 1]; i++) {
         const struct plain_op *c = &j->op[i];
 
-        if (c->type == compute && c->d == d && c->p == p && c->chunk == chunk &&
-            c->mb == mb)
+        if (c->type == compute && c->chunk == chunk && c->mb == mb)
             return i + step;
     }
     abort();
@@ -330,24 +331,35 @@ static inline void plain_pair(struct plain_job *j)
     }
 }
 
+static inline bool plain_is_collective(int type)
+{
+    return type == P_AG || type == P_RS || type == P_SEP || type == P_EMB ||
+           type == P_CLIP;
+}
+
 static inline void plain_collect(struct plain_job *j)
 {
-    for (int i = 0; i < j->n; i++) {
-        const struct plain_op *a = &j->op[i];
+    int *all = ep_calloc((size_t)j->n, sizeof *all), n = 0;
+
+    for (int i = 0; i < j->n; i++)
+        if (plain_is_collective(j->op[i].type))
+            all[n++] = i;
+    for (int i = 0; i < n; i++) {
+        const struct plain_op *a = &j->op[all[i]];
         bool emb = a->type == P_EMB, clip = a->type == P_CLIP;
 
-        if (a->group != PLAIN_NONE || (!emb && !clip && a->type != P_AG &&
-                                       a->type != P_RS && a->type != P_SEP))
+        if (a->group != PLAIN_NONE)
             continue;
-        for (int k = i; k < j->n; k++) {
-            const struct plain_op *b = &j->op[k];
+        for (int k = i; k < n; k++) {
+            const struct plain_op *b = &j->op[all[k]];
 
             if (b->type == a->type && b->seq == a->seq &&
                 (clip || (emb ? b->d == a->d : b->p == a->p)))
-                j->op[k].group = j->groups;
+                j->op[all[k]].group = j->groups;
         }
         j->groups++;
     }
+    free(all);
 }
 
 /* All operations of a job; costs and delays are 0. */
@@ -359,9 +371,12 @@ static inline void plain_make(struct plain_job *j)
     j->n = j->cap = j->groups = 0;
     j->queue = ep_calloc(ranks * P_STREAMS, sizeof *j->queue);
     j->seq = ep_calloc(ranks * P_TYPES, sizeof *j->seq);
+    j->first = ep_calloc(ranks + 1, sizeof *j->first);
     for (int d = 0; d < j->dp; d++)
-        for (int p = 0; p < j->pp; p++)
+        for (int p = 0; p < j->pp; p++) {
             plain_rank_ops(j, d, p);
+            j->first[plain_rank(j, d, p) + 1] = j->n;
+        }
     plain_pair(j);
     plain_collect(j);
     j->left = ep_calloc((size_t)j->groups, sizeof *j->left);
@@ -374,6 +389,7 @@ static inline void plain_free(struct plain_job *j)
         free(j->queue[i].op);
     free(j->queue);
     free(j->seq);
+    free(j->first);
     free(j->op);
     free(j->left);
     free(j->latest);
