@@ -165,20 +165,31 @@ static void run_share(struct runner *x, struct ep_whatif_value *v)
                 : NAN;
 }
 
-static void run_remedies(struct runner *x)
+/* The n slowest workers idealised. */
+static void run_workers(struct runner *x, size_t n, struct ep_whatif_value *v)
 {
-    struct ep_whatif *w = x->w;
+    const struct ep_whatif *w = x->w;
     bool *chosen = ep_calloc(w->pp * w->dp, sizeof *chosen);
     bool *touched = ep_calloc(w->pp, sizeof *touched);
 
-    for (size_t i = 0; i < w->nworkers; i++) {
+    for (size_t i = 0; i < n; i++) {
         chosen[w->worker[i] % w->pp * w->dp + w->worker[i] / w->pp] = true;
         touched[w->worker[i] % w->pp] = true;
     }
     x->r.chosen = chosen;
-    for (size_t v = 0; v < x->g->n; v++)
-        x->take[v] = touched[x->g->op[v].pp] ? EP_REPLAY_MIXED : EP_REPLAY_OWN;
-    run_share(x, &w->slowest);
+    for (size_t i = 0; i < x->g->n; i++)
+        x->take[i] = touched[x->g->op[i].pp] ? EP_REPLAY_MIXED : EP_REPLAY_OWN;
+    run_share(x, v);
+    free(chosen);
+    free(touched);
+}
+
+static void run_remedies(struct runner *x)
+{
+    struct ep_whatif *w = x->w;
+
+    run_workers(x, w->nworkers, &w->slowest);
+    run_workers(x, 1, &w->worst);
     for (size_t v = 0; v < x->g->n; v++)
         x->take[v] = x->g->op[v].pp == (int32_t)(w->pp - 1) ? EP_REPLAY_IDEAL
                                                             : EP_REPLAY_OWN;

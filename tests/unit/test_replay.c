@@ -303,7 +303,8 @@ static bool check_shares(struct world *w, const struct expected *e,
 
     if (lost <= 1e-12 * e->t_ideal)
         return isnan(r->slowest.all) && isnan(r->last_stage.all);
-    return close_to("M_W", r->slowest.all * lost,
+    return close_to("worst", r->worst.all, r->slowest.all, seed) &&
+           close_to("M_W", r->slowest.all * lost,
                     time - plain_time(w, e, keep_other_workers, d, p, NULL),
                     seed) &&
            close_to("M_S", r->last_stage.all * lost,
