@@ -353,7 +353,8 @@ static void put_workers(struct run *run, struct ep_buf *id)
     put_remedy(run, "slowest-workers", id->ptr, &w->slowest);
     ep_buf_reset(id);
     ep_buf_addf(id, "pp=%zu", w->pp - 1);
-    put_remedy(run, "last-stage", id->ptr, &w->last_stage);
+    if (w->pp > 1)
+        put_remedy(run, "last-stage", id->ptr, &w->last_stage);
 }
 
 static void put_all(struct run *run)

@@ -114,7 +114,9 @@ struct ep_whatif_rules {
  *     none        S and S * launch are below rules->slowdown
  *     launch      S is below it: what is lost is lost in gaps
  *     worker      M_W >= worker_share
- *     stage       there are stages, and M_S >= stage_share
+ *     stage       there are stages, and M_S >= stage_share; also where the
+ *                 slowest worker is the last stage's only one: too much to do
+ *                 is the more frequent reason [1]
  *     sequence    correlation >= rules->correlation, and forward and backward
  *                 computation is rules->share of what is lost
  *     gc, comm    (S_x - 1) / (S - 1) >= rules->share

@@ -130,13 +130,16 @@ enum ep_whatif_cause ep_whatif_judge(const struct ep_whatif *w,
                                      const struct ep_whatif_rules *rules)
 {
     double s = w->slowdown.all;
+    bool last;
 
     if (s < rules->slowdown)
         return s * w->launch < rules->slowdown ? EP_CAUSE_NONE
                                                : EP_CAUSE_LAUNCH;
-    if (w->slowest.all >= rules->worker_share)
+    last = w->pp > 1 && w->last_stage.all >= rules->stage_share;
+    if (w->slowest.all >= rules->worker_share &&
+        !(last && w->dp == 1 && w->worker[0] == w->pp - 1))
         return EP_CAUSE_WORKER;
-    if (w->pp > 1 && w->last_stage.all >= rules->stage_share)
+    if (last)
         return EP_CAUSE_STAGE;
     if (w->correlation >= rules->correlation &&
         role_share(w, ops, EP_OP_FORWARD) +

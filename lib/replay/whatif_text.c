@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* Rows and columns of the tables, so that all is one screen. */
-enum { OPS = 7, RANKS = 6, STAGES = 8, STEPS = 6 };
+enum { OPS = 6, RANKS = 5, STAGES = 8, STEPS = 4 };
 
 static void add_percent(struct ep_buf *b, double share)
 {
@@ -56,7 +56,8 @@ static void add_cause(struct ep_buf *b, const struct ep_whatif *w,
     case EP_CAUSE_STAGE:
         ep_buf_addf(b, "the last stage, %zu, has too much to do (", w->pp - 1);
         add_percent(b, w->last_stage.all);
-        ep_buf_adds(b, " of it), no worker is to blame");
+        ep_buf_adds(b, w->dp > 1 ? " of it), no worker is to blame"
+                                 : " of it), or its only worker is slow");
         break;
     case EP_CAUSE_SEQUENCE:
         ep_buf_addf(b,
@@ -126,11 +127,10 @@ void ep_whatif_evidence(const struct ep_whatif *w, const struct ep_ops *ops,
     ep_buf_adds(out, ", ideal ");
     ep_num_format_duration(out, w->ideal);
     if (!isnan(w->slowest.all))
-        ep_buf_addf(out,
-                    "; slowest %zu of %zu workers %.2f, last stage %.2f of "
-                    "what is lost",
-                    w->nworkers, w->dp * w->pp, w->slowest.all,
-                    w->last_stage.all);
+        ep_buf_addf(out, "; slowest %zu of %zu workers %.2f of what is lost",
+                    w->nworkers, w->dp * w->pp, w->slowest.all);
+    if (!isnan(w->last_stage.all) && w->pp > 1)
+        ep_buf_addf(out, ", last stage %.2f", w->last_stage.all);
     if (rank_values(w->cls, w->classes, r))
         ep_buf_addf(out, "; %s %.2fx", ep_ops_class_name(ops, r[0].i),
                     r[0].value);
@@ -210,7 +210,7 @@ static void add_grid(struct ep_buf *b, const struct ep_whatif *w)
     ep_buf_adds(ep_table_cell(&t), "worker");
     ep_buf_adds(ep_table_cell(&t), "rank");
     for (size_t p = 0; p < np; p++)
-        ep_buf_addf(ep_table_cell(&t), "stage %zu", stage[p]);
+        ep_buf_addf(ep_table_cell(&t), "pp %zu", stage[p]);
     for (size_t i = 0; i < nd && i < RANKS; i++) {
         ep_buf_addf(ep_table_cell(&t), "dp %zu", r[i].i);
         ep_buf_addf(ep_table_cell(&t), "%.3f", r[i].value);
@@ -219,7 +219,7 @@ static void add_grid(struct ep_buf *b, const struct ep_whatif *w)
                         ep_whatif_worker(w, r[i].i, stage[p]));
     }
     ep_buf_adds(ep_table_cell(&t), "stage");
-    ep_table_cell(&t);
+    (void)ep_table_cell(&t);
     for (size_t p = 0; p < np; p++)
         ep_buf_addf(ep_table_cell(&t), "%.3f", w->of_pp[stage[p]].all);
     ep_table_print(&t, "", b);
@@ -257,19 +257,21 @@ void ep_whatif_text(const struct ep_whatif *w, const struct ep_ops *ops,
     ep_num_format_duration(out, w->time.all);
     ep_buf_adds(out, ", ideal ");
     ep_num_format_duration(out, w->ideal);
-    ep_buf_addf(out,
-                "; %zu step%s of %zu x %zu (dp x pp); gaps between operations "
-                "%.3fx\n",
-                w->steps, w->steps == 1 ? "" : "s", w->dp, w->pp, w->launch);
-    ep_buf_addf(out, "blame   slowest %zu of %zu workers ", w->nworkers,
+    ep_buf_addf(out, "; %zu step%s of %zu x %zu (dp x pp)\n", w->steps,
+                w->steps == 1 ? "" : "s", w->dp, w->pp);
+    ep_buf_addf(out, "lost    slowest %zu of %zu workers ", w->nworkers,
                 w->dp * w->pp);
     add_percent(out, w->slowest.all);
-    ep_buf_adds(out, ", last stage ");
-    add_percent(out, w->last_stage.all);
+    if (w->pp > 1) {
+        ep_buf_adds(out, ", last stage ");
+        add_percent(out, w->last_stage.all);
+    }
     ep_buf_adds(out, ", communication ");
     add_percent(out, ep_whatif_share(w, w->comm.all));
+    ep_buf_addf(out, "\nalso    gaps between operations %.3fx", w->launch);
     if (!isnan(w->correlation))
-        ep_buf_addf(out, "; fwd-bwd correlation %.2f", w->correlation);
+        ep_buf_addf(out, ", forward-backward correlation %.2f",
+                    w->correlation + 0.0);
     ep_buf_addc(out, '\n');
     add_steps(out, w, step);
     ep_buf_addc(out, '\n');
