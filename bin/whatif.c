@@ -119,8 +119,8 @@ static int check_job(struct run *run, struct ep_span job, struct ep_error *err)
     if (!run->begun)
         ep_buf_add(&run->job, job.ptr ? job.ptr : "", job.len);
     run->begun = true;
-    if (job.len == run->job.len &&
-        (!job.len || memcmp(job.ptr, run->job.ptr, job.len) == 0))
+    if (ep_span_eq((struct ep_span){job.ptr ? job.ptr : "", job.len},
+                   run->job.ptr))
         return 0;
     return ep_error_set(err, EP_EFORMAT,
                         "a span of job \"%s\" among those of \"%s\"",

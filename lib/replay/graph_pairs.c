@@ -164,7 +164,7 @@ static int match_stream(struct ep_graph_maker *m, struct ep_graph_stage *s,
         bool carries = has_peer(m, of->v[i], r);
         uint32_t v = EP_GRAPH_NONE;
 
-        if (i >= first && (all || carries))
+        if (i >= first && (all || carries) && next < kept.n)
             v = kept.v[next++];
         if (v != EP_GRAPH_NONE && !carries) {
             m->g->skip[v] = true;

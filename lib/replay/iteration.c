@@ -48,7 +48,7 @@ static void write_op(struct writer *w, enum ep_op_role role, size_t d, size_t p,
 static void find_turn(const struct ep_iteration *it, size_t m, size_t k,
                       bool back, size_t *chunk, size_t *mb)
 {
-    if (it->vpp == 1 || it->schedule == EP_SCHEDULE_GPIPE) {
+    if (it->vpp <= 1 || it->schedule == EP_SCHEDULE_GPIPE) {
         *chunk = k / m;
         *mb = k % m;
     } else { /* P micro-batches through all chunks, then the next P */

@@ -15,7 +15,7 @@
 #define SKEW (-1e-2) /* s */
 
 /* Lanes that are run together: ends of a thousand operations are 0.5 MB. */
-#define BLOCK 64
+#define BLOCK ((size_t)64)
 
 /* fmax is a call: it has to think of NaN. */
 static double larger(double a, double b)
@@ -119,41 +119,56 @@ struct block {
  * what compilers make vector instructions of at -O2. a > b ? a : b is one of
  * these too; fmax is not.
  */
-#define STRIDE 8
-#define FOR_LANES(n, statement)                                                \
-    do {                                                                       \
-        size_t l = 0;                                                          \
-        for (; l + STRIDE <= (n); l += STRIDE)                                 \
-            for (size_t k = 0; k < STRIDE; k++) {                              \
-                const size_t i = l + k;                                        \
-                statement;                                                     \
-            }                                                                  \
-        for (size_t i = l; i < (n); i++)                                       \
-            statement;                                                         \
-    } while (0)
-
-static void row_max(double *restrict to, const double *restrict from, size_t n)
-{
-    FOR_LANES(n, to[i] = from[i] > to[i] ? from[i] : to[i]);
-}
+enum { STRIDE = 8 };
 
 /* to = max(a, b) */
-static void row_max2(double *restrict to, const double *restrict a,
-                     const double *restrict b, size_t n)
+static void row_max(double *restrict to, const double *restrict a,
+                    const double *restrict b, size_t n)
 {
-    FOR_LANES(n, to[i] = a[i] > b[i] ? a[i] : b[i]);
+    size_t l = 0;
+
+    for (; l + STRIDE <= n; l += STRIDE)
+        for (size_t k = 0; k < STRIDE; k++)
+            to[l + k] = a[l + k] > b[l + k] ? a[l + k] : b[l + k];
+    for (; l < n; l++)
+        to[l] = a[l] > b[l] ? a[l] : b[l];
+}
+
+/* to = max(to, from) */
+static void row_raise(double *restrict to, const double *restrict from,
+                      size_t n)
+{
+    size_t l = 0;
+
+    for (; l + STRIDE <= n; l += STRIDE)
+        for (size_t k = 0; k < STRIDE; k++)
+            to[l + k] = from[l + k] > to[l + k] ? from[l + k] : to[l + k];
+    for (; l < n; l++)
+        to[l] = from[l] > to[l] ? from[l] : to[l];
 }
 
 static void row_add(double *restrict to, const double *restrict a,
                     const double *restrict b, size_t n)
 {
-    FOR_LANES(n, to[i] = a[i] + b[i]);
+    size_t l = 0;
+
+    for (; l + STRIDE <= n; l += STRIDE)
+        for (size_t k = 0; k < STRIDE; k++)
+            to[l + k] = a[l + k] + b[l + k];
+    for (; l < n; l++)
+        to[l] = a[l] + b[l];
 }
 
 static void row_add_one(double *restrict to, const double *restrict a, double b,
                         size_t n)
 {
-    FOR_LANES(n, to[i] = a[i] + b);
+    size_t l = 0;
+
+    for (; l + STRIDE <= n; l += STRIDE)
+        for (size_t k = 0; k < STRIDE; k++)
+            to[l + k] = a[l + k] + b;
+    for (; l < n; l++)
+        to[l] = a[l] + b;
 }
 
 /* Launch delays of operation v in the trace, added to its starts. */
@@ -191,9 +206,9 @@ static void set_start(const struct block *b, uint32_t v, double *start)
     } else if (n - i == 1) {
         memcpy(start, b->end + g->dep[i] * w, w * sizeof *start);
     } else {
-        row_max2(start, b->end + g->dep[i] * w, b->end + g->dep[i + 1] * w, w);
+        row_max(start, b->end + g->dep[i] * w, b->end + g->dep[i + 1] * w, w);
         for (i += 2; i < n; i++)
-            row_max(start, b->end + g->dep[i] * w, w);
+            row_raise(start, b->end + g->dep[i] * w, w);
     }
     if (b->r->delays)
         add_delays(b, v, start);
@@ -216,20 +231,18 @@ static void set_end(const struct block *b, uint32_t v, const double *start)
     const struct ep_replay *r = b->r;
     double ideal = r->ideal[r->g->op[v].type];
     double *end = b->end + v * b->width;
-    const double *own = NULL;
+    const double *own;
 
-    if (r->cost)
-        own = r->cost + v * r->steps * r->dp + b->first;
-    if (b->pairs) {
-        row_add(end, start, own, b->n);
-        row_add_one(end + b->n, start + b->n, ideal, b->n);
-    } else if (r->take[v] == EP_REPLAY_IDEAL) {
+    if (!r->cost || (!b->pairs && r->take[v] == EP_REPLAY_IDEAL)) {
         row_add_one(end, start, ideal, b->n);
-    } else if (r->take[v] == EP_REPLAY_OWN) {
-        row_add(end, start, own, b->n);
-    } else {
-        row_add(end, start, mixed_costs(b, v, own, ideal), b->n);
+        return;
     }
+    own = r->cost + v * r->steps * r->dp + b->first;
+    if (!b->pairs && r->take[v] == EP_REPLAY_MIXED && r->chosen)
+        own = mixed_costs(b, v, own, ideal);
+    row_add(end, start, own, b->n);
+    if (b->pairs)
+        row_add_one(end + b->n, start + b->n, ideal, b->n);
 }
 
 /* The lanes of a step wait for each other. */
@@ -237,7 +250,7 @@ static void sync_lanes(const struct block *b, double *latest)
 {
     if (b->pairs) {
         if (b->r->dp > 1) {
-            row_max(latest, latest + b->n, b->n);
+            row_raise(latest, latest + b->n, b->n);
             memcpy(latest + b->n, latest, b->n * sizeof *latest);
         }
         return;
@@ -263,7 +276,7 @@ static void run_unit(const struct block *b, size_t u)
         double *start = b->end + g->member[i] * b->width;
 
         set_start(b, g->member[i], start);
-        row_max(b->latest, start, b->width);
+        row_raise(b->latest, start, b->width);
     }
     if (g->syncs[u])
         sync_lanes(b, b->latest);
@@ -282,7 +295,7 @@ static void run_block(const struct block *b)
         b->latest[l] = -INFINITY;
     for (size_t v = 0; v < g->n; v++)
         if (g->op[v].role == EP_OP_OPTIMIZER)
-            row_max(b->latest, b->end + v * b->width, b->width);
+            row_raise(b->latest, b->end + v * b->width, b->width);
 }
 
 /* ==== All of them ==== */
@@ -342,7 +355,7 @@ void ep_replay_each_dp(const struct ep_replay *r, double *step_time)
     size_t lanes = r->steps * r->dp;
     struct block b = {.r = r, .dp = 1, .pairs = true};
 
-    begin_block(&b, 2 * (size_t)BLOCK);
+    begin_block(&b, 2 * BLOCK);
     for (b.first = 0; b.first < lanes; b.first += BLOCK) {
         b.n = lanes - b.first < BLOCK ? lanes - b.first : BLOCK;
         b.width = 2 * b.n;
@@ -358,9 +371,7 @@ void ep_replay_each_dp(const struct ep_replay *r, double *step_time)
 double ep_replay_ideal_step(const struct ep_graph *g, const double *ideal,
                             double *start, double *end)
 {
-    uint8_t *take = ep_calloc(g->n, sizeof *take); /* EP_REPLAY_IDEAL */
-    struct ep_replay r = {
-        .g = g, .steps = 1, .dp = 1, .ideal = ideal, .take = take};
+    struct ep_replay r = {.g = g, .steps = 1, .dp = 1, .ideal = ideal};
     struct block b = {.r = &r, .n = 1, .dp = 1, .width = 1};
     double time;
 
@@ -372,6 +383,5 @@ double ep_replay_ideal_step(const struct ep_graph *g, const double *ideal,
         start[v] = g->skip[v] ? 0 : end[v] - ideal[g->op[v].type];
     }
     end_block(&b);
-    free(take);
     return time;
 }

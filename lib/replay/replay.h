@@ -60,7 +60,7 @@ enum ep_replay_take {
 struct ep_replay {
     const struct ep_graph *g;
     size_t steps, dp;
-    const double *cost;  /* [N][steps * dp] s */
+    const double *cost;  /* [N][steps * dp] s; NULL: all take the ideal */
     const double *ideal; /* [types] s */
     const uint8_t *take; /* [N] enum ep_replay_take */
     const bool *chosen;  /* [pp][dp], for MIXED: those that are idealised */

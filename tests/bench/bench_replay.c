@@ -54,9 +54,8 @@ static struct ep_spans *scan(const char *path, const struct ep_ops *ops)
     struct ep_stream *in = ep_stream_open(&path, 1, &how);
     struct ep_spans *spans = ep_spans_new();
     const struct ep_record *r;
-    int rc;
 
-    while ((rc = ep_stream_next(in, &r, NULL, NULL)) > 0) {
+    while (ep_stream_next(in, &r, NULL, NULL) > 0) {
         struct ep_replay_span s = {
             .step = ep_record_int(r, EP_K_STEP, 0),
             .dp = ep_record_int(r, EP_K_DP, 0),

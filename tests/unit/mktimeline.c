@@ -50,7 +50,7 @@ static double length_of(const struct plain_op *op, int step)
 {
     struct ep_rng r;
 
-    ep_rng_seed(&r, (uint64_t)step, (uint64_t)(op->d * 1000 + op->mb));
+    ep_rng_seed(&r, (uint64_t)step, (uint64_t)op->d * 1000 + (uint64_t)op->mb);
     return 0.5 + 1.5 * ep_rng_uniform(&r);
 }
 

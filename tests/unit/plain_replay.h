@@ -257,7 +257,8 @@ static inline void plain_rank_ops(struct plain_job *j, int d, int p)
 {
     int m = j->mb[d], v = j->vpp, ag[16], last_back[16], n;
     int prev[2] = {PLAIN_NONE, PLAIN_NONE}, fwd[2] = {PLAIN_NONE, PLAIN_NONE};
-    struct plain_turn *turn = ep_calloc((size_t)(2 * m * v), sizeof *turn);
+    struct plain_turn *turn =
+        ep_calloc(2 * (size_t)m * (size_t)v, sizeof *turn);
     bool seen[16] = {false}, had[2] = {false, false}, back = false;
 
     for (int c = 0; c < v && j->gather; c++) {
@@ -365,7 +366,7 @@ static inline void plain_collect(struct plain_job *j)
 /* All operations of a job; costs and delays are 0. */
 static inline void plain_make(struct plain_job *j)
 {
-    size_t ranks = (size_t)(j->dp * j->pp);
+    size_t ranks = (size_t)j->dp * (size_t)j->pp;
 
     j->op = NULL;
     j->n = j->cap = j->groups = 0;

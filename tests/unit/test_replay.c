@@ -157,7 +157,7 @@ struct expected {
 /* Mean or median of a type over all steps and ranks. */
 static double plain_value(const struct world *w, int type)
 {
-    double *v = ep_calloc((size_t)(w->step[0].n * w->steps), sizeof *v);
+    double *v = ep_calloc((size_t)w->step[0].n * (size_t)w->steps, sizeof *v);
     double sum = 0;
     size_t n = 0;
 
@@ -592,7 +592,7 @@ int main(int argc, char **argv)
 {
     uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
 
-    test_random(seed, argc > 2 ? atoi(argv[2]) : 400);
+    test_random(seed, argc > 2 ? (int)strtoull(argv[2], NULL, 0) : 400);
     test_omissions(seed + 1000000, 300);
     test_layouts(seed + 2000000, 300);
     test_layout_by_hand();
