@@ -67,6 +67,16 @@ published() {
     [ "${lines[0]}" = "1.97x slower than without stragglers: worker dp 0, stage 0 costs 100 % of it" ]
 }
 
+@test "AR: the graph is that of the paper's artefact" {
+    need_testdata
+    need_feature ZLIB zlib
+    run -0 --separate-stderr whatif -v -o /dev/null \
+        "$EVENPACE_TESTDATA/timeline-AR.json.gz"
+    [ "${stderr_lines[0]}" = "whatif: 117216 spans: 44 steps, dp 4, pp 4, 666 operations, 1229 edges, 202 groups" ]
+    # with its gaps put in, the replay is the trace
+    [[ ${stderr_lines[1]} =~ replay\ with\ gaps\ [+-]0\.00[0-9]\ % ]]
+}
+
 @test "ST: the published figures, the last stage, and no worker" {
     need_testdata
     need_feature ZLIB zlib
@@ -275,6 +285,10 @@ EOF
     [ -z "$stderr" ]
     [ "$(field '.what == "last-stage"' '.share < 0' <out)" = true ]
     [ "$(field '.what == "slowest-workers"' '.share > 1' <out)" = true ]
+    # which only they may have
+    echo '{"type":"assign","ts":1,"worker":"w","local_steps":1,"share":1.5}' >assign
+    run -2 --separate-stderr tlmcat assign
+    [[ $stderr == *"share is 1.5, not in 0..1" ]]
     whatif -f tsv "$example" | awk -F '\t' '$1 == "whatif" { n++ } END { exit n != 26 }'
 }
 
@@ -293,6 +307,23 @@ EOF
     # tensor-parallel ranks are not counted twice
     { cat in; jq -c '.tp = 1' in; } >tp
     diff <(whatif in) <(whatif tp)
+}
+
+@test "3 % of the workers is one in 33" {
+    timeline 11 3 1 3 1 worker | whatif >out
+    [ "$(field '.what == "slowest-workers"' .id <out)" = "dp=1,pp=0" ]
+    timeline 17 2 1 3 1 worker | whatif >out
+    [[ $(field '.what == "slowest-workers"' .id <out) == "dp=1,pp=0 dp="*,pp=? ]]
+}
+
+@test "rebalance takes the finding" {
+    echo '{"type":"layout","dp":2,"pp":2,"microbatches":8}' >layout.json
+    whatif "$example" | rebalance -f jsonl layout.json - >plan
+    [ "$(field '.action == "shares" and .dp == 1' '"\(.from) \(.to)"' <plan)" = "4 3" ]
+    timeline 2 2 1 4 2 none | whatif >none
+    run -2 --separate-stderr rebalance -f jsonl layout.json none
+    [ -z "$output" ]
+    [[ $stderr == *"no event names a rank or group" ]]
 }
 
 @test "the screen has its answer first and fits" {
