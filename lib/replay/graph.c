@@ -240,39 +240,42 @@ static void run_queue(const struct ep_graph_maker *m, struct sorter *s)
     }
 }
 
-/* An edge that keeps unit u from running. */
-static size_t blocking_edge(const struct ep_graph_maker *m,
-                            const struct sorter *s, uint32_t u)
+/* What keeps unit u from running: an operation of it, *to, and what that
+   waits for. */
+static uint32_t find_blocking(const struct ep_graph *g, const struct sorter *s,
+                              uint32_t u, uint32_t *to)
 {
-    for (size_t e = 0; e < m->edges; e++)
-        if (s->unit[m->to[e]] == u && s->open[s->unit[m->from[e]]])
-            return e;
-    return m->edges;
+    for (uint32_t i = s->first[u]; i < s->first[u + 1]; i++) {
+        *to = s->all[i];
+        for (uint32_t k = g->dep_at[*to]; k < g->dep_at[*to + 1]; k++)
+            if (s->open[s->unit[g->dep[k]]])
+                return g->dep[k];
+    }
+    return EP_GRAPH_NONE; /* not of a unit that is kept from running */
 }
 
 /* Go back from a unit that cannot run until one is met again. */
 static int refuse_circle(const struct ep_graph_maker *m, const struct sorter *s)
 {
     bool *seen = ep_calloc(s->units, sizeof *seen);
+    uint32_t u = 0, from = 0, to = 0;
     char a[96], b[96];
-    uint32_t u = 0;
-    size_t e;
-    int rc;
 
     while (!s->open[u])
         u++;
-    e = blocking_edge(m, s, u);
-    while (!seen[u]) {
+    while (from != EP_GRAPH_NONE && !seen[u]) {
         seen[u] = true;
-        e = blocking_edge(m, s, u);
-        u = s->unit[m->from[e]];
+        from = find_blocking(m->g, s, u, &to);
+        if (from != EP_GRAPH_NONE)
+            u = s->unit[from];
     }
-    rc = ep_graph_refuse(
-        m, "%s waits for %s, which waits for it",
-        ep_graph_op_text(ep_graph_at(m, m->to[e]), m->ops, a, sizeof a),
-        ep_graph_op_text(ep_graph_at(m, m->from[e]), m->ops, b, sizeof b));
+    if (from == EP_GRAPH_NONE)
+        from = to;
     free(seen);
-    return rc;
+    return ep_graph_refuse(
+        m, "%s waits for %s, which waits for it",
+        ep_graph_op_text(ep_graph_at(m, to), m->ops, a, sizeof a),
+        ep_graph_op_text(ep_graph_at(m, from), m->ops, b, sizeof b));
 }
 
 static void store_units(const struct ep_graph_maker *m, const struct sorter *s)

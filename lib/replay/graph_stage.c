@@ -108,49 +108,35 @@ static void chain_dp(struct ep_graph_maker *m, struct ep_graph_stage *s)
     }
 }
 
-/* The first forward computation of a chunk waits for the last gathering of
-   its parameters. */
-static void tie_params(struct ep_graph_maker *m, struct ep_graph_stage *s)
+/* Per chunk the first (or last) of a list, EP_GRAPH_NONE for none. */
+static uint32_t *by_chunk(const struct ep_graph_maker *m,
+                          const struct ep_graph_list *l, bool last)
 {
-    const struct ep_graph_list *ag = &s->role[EP_OP_PARAMS],
-                               *of = &s->role[EP_OP_FORWARD];
-    bool *done = ep_calloc(m->vpp, sizeof *done);
+    uint32_t *of = ep_calloc(m->vpp, sizeof *of);
 
-    for (size_t i = ag->n; i-- > 0;) {
-        int32_t chunk = chunk_of(m, ag->v[i]);
+    for (size_t c = 0; c < m->vpp; c++)
+        of[c] = EP_GRAPH_NONE;
+    for (size_t i = 0; i < l->n; i++) {
+        size_t chunk = (size_t)chunk_of(m, l->v[i]);
 
-        if (chunk >= (int32_t)m->vpp || done[chunk])
-            continue;
-        done[chunk] = true;
-        for (size_t k = 0; k < of->n; k++)
-            if (chunk_of(m, of->v[k]) == chunk) {
-                ep_graph_edge(m, ag->v[i], of->v[k]);
-                break;
-            }
+        if (chunk < m->vpp && (last || of[chunk] == EP_GRAPH_NONE))
+            of[chunk] = l->v[i];
     }
-    free(done);
+    return of;
 }
 
-/* The first reduction of a chunk waits for its last backward computation. */
-static void tie_reduce(struct ep_graph_maker *m, struct ep_graph_stage *s)
+/* In each chunk, one of a list waits for one of another. */
+static void tie_chunks(struct ep_graph_maker *m,
+                       const struct ep_graph_list *from, bool last_from,
+                       const struct ep_graph_list *to, bool last_to)
 {
-    const struct ep_graph_list *rs = &s->role[EP_OP_REDUCE],
-                               *of = &s->role[EP_OP_BACKWARD];
-    bool *done = ep_calloc(m->vpp, sizeof *done);
+    uint32_t *a = by_chunk(m, from, last_from), *b = by_chunk(m, to, last_to);
 
-    for (size_t i = 0; i < rs->n; i++) {
-        int32_t chunk = chunk_of(m, rs->v[i]);
-
-        if (chunk >= (int32_t)m->vpp || done[chunk])
-            continue;
-        done[chunk] = true;
-        for (size_t k = of->n; k-- > 0;)
-            if (chunk_of(m, of->v[k]) == chunk) {
-                ep_graph_edge(m, of->v[k], rs->v[i]);
-                break;
-            }
-    }
-    free(done);
+    for (size_t c = 0; c < m->vpp; c++)
+        if (a[c] != EP_GRAPH_NONE && b[c] != EP_GRAPH_NONE)
+            ep_graph_edge(m, a[c], b[c]);
+    free(a);
+    free(b);
 }
 
 /* Behind the last computation, one after the other. */
@@ -232,9 +218,12 @@ static void order_stage(struct ep_graph_maker *m, struct ep_graph_stage *s)
                  EP_OP_BACKWARD_RECV);
     tie_first_backward(m, s);
     chain_dp(m, s);
-    tie_params(m, s);
+    /* the first forward computation waits for the last gathering, the first
+       reduction for the last backward computation */
+    tie_chunks(m, &s->role[EP_OP_PARAMS], true, &s->role[EP_OP_FORWARD], false);
     if (m->overlapped)
-        tie_reduce(m, s);
+        tie_chunks(m, &s->role[EP_OP_BACKWARD], true, &s->role[EP_OP_REDUCE],
+                   false);
     chain_tail(m, s);
 }
 
