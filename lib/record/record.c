@@ -168,7 +168,7 @@ static int check_key(const struct ep_record_parser *p,
 {
     const struct ep_key_info *info = &ep_key_table[k];
     enum ep_value want = ep_key_value(r->type, (enum ep_key)k);
-    double v = r->v[k].num;
+    double v = r->v[k].num, min, max;
 
     if (want == EP_V_STRING)
         return p->slot[k] == IS_STRING ? 0 : wrong_kind(k, want, err);
@@ -185,9 +185,10 @@ static int check_key(const struct ep_record_parser *p,
         if (v != floor(v))
             return wrong_kind(k, want, err);
     }
-    if (v < info->min || v > info->max)
+    ep_key_range(r->type, (enum ep_key)k, &min, &max);
+    if (v < min || v > max)
         return ep_error_set(err, EP_ERANGE, "%s is %.6g, not in %.6g..%.6g",
-                            info->name, v, info->min, info->max);
+                            info->name, v, min, max);
     return 0;
 }
 

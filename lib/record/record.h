@@ -165,6 +165,9 @@ static inline enum ep_value ep_key_value(enum ep_type type, enum ep_key key)
     return ep_key_table[key].value;
 }
 
+/* What range (whatif: share is any number). */
+void ep_key_range(enum ep_type type, enum ep_key key, double *min, double *max);
+
 struct ep_record {
     enum ep_type type;
     uint64_t have[2]; /* bit k: key k is present */

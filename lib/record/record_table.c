@@ -121,7 +121,7 @@ const struct ep_type_info ep_type_table[EP_TYPES] = {
                 {EP_K_COMM_RANK, EP_K_PEER, EP_K_SEQ, EP_K_BYTES}},
     [EP_SPAN] = {"span",
                  {EP_K_TS, EP_K_OP, EP_K_STEP, EP_K_DUR},
-                 {EP_K_MB, EP_K_CHUNK, EP_K_SEQ}},
+                 {EP_K_MB, EP_K_CHUNK, EP_K_SEQ, EP_K_WHAT}},
     [EP_GAUGE] = {"gauge",
                   {EP_K_TS, EP_K_NAME, EP_K_VALUE, EP_K_UNIT},
                   {EP_K_OP, EP_K_COMM, EP_K_NRANKS, EP_K_COMM_RANK, EP_K_PEER,
@@ -153,3 +153,14 @@ const struct ep_type_info ep_type_table[EP_TYPES] = {
                   {EP_K_FROM, EP_K_BASE, EP_K_STALENESS, EP_K_STEPS,
                    EP_K_TOKENS, EP_K_NORM}},
 };
+
+void ep_key_range(enum ep_type type, enum ep_key key, double *min, double *max)
+{
+    *min = ep_key_table[key].min;
+    *max = ep_key_table[key].max;
+    /* what remedies win back may be less than nothing or more than all */
+    if (type == EP_WHATIF && key == EP_K_SHARE) {
+        *min = -ANY;
+        *max = ANY;
+    }
+}
