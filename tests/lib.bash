@@ -5,7 +5,7 @@
 bats_require_minimum_version 1.5.0
 
 # The programs of evenpace, as make built them.
-programs=(gpuprobe lsgd-merge lsgd-sim rebalance skewdetect tlmcat)
+programs=(gpuprobe lsgd-merge lsgd-sim rebalance skewdetect skewplot tlmcat)
 
 # Was the feature (ZLIB, OPENBLAS, ...) found by configure?
 has_feature() {

@@ -118,7 +118,7 @@ const struct ep_type_info ep_type_table[EP_TYPES] = {
                 {EP_K_COMM_RANK, EP_K_PEER, EP_K_SEQ, EP_K_BYTES}},
     [EP_SPAN] = {"span",
                  {EP_K_TS, EP_K_OP, EP_K_STEP, EP_K_DUR},
-                 {EP_K_MB, EP_K_CHUNK, EP_K_SEQ}},
+                 {EP_K_MB, EP_K_CHUNK, EP_K_SEQ, EP_K_WHAT}},
     [EP_GAUGE] = {"gauge",
                   {EP_K_TS, EP_K_NAME, EP_K_VALUE, EP_K_UNIT},
                   {EP_K_OP, EP_K_COMM, EP_K_NRANKS, EP_K_COMM_RANK, EP_K_PEER,
