@@ -122,7 +122,10 @@ static void add_log_tick(struct ep_axis *a, double at, const char *unit)
     if (a->n == EP_TICKS || at < a->lo * (1 - 1e-9) || at > a->hi * (1 + 1e-9))
         return;
     ep_buf_init(&b);
-    ep_axis_add_value(&b, at, unit);
+    if (at >= 1 && strcmp(unit, "s") == 0)
+        ep_buf_addf(&b, "%g s", at); /* not 16 min 40 s */
+    else
+        ep_axis_add_value(&b, at, unit);
     (void)snprintf(t->label, sizeof t->label, "%s", b.ptr);
     ep_buf_free(&b);
     t->at = fmin(fmax(at, a->lo), a->hi);

@@ -16,9 +16,12 @@
 #define ENTRY 18.0
 #define MARK_ROW 15.0
 #define MARK_ROWS 3
+#define MARK_LINES 60 /* more would hide the curves */
+#define GLYPH 11.0    /* room for the signs of marks */
 #define BOTTOM 48.0
 #define MARGIN 16.0
-#define HOVER 7.0 /* width of what reacts to the pointer, at least */
+#define LABEL 150.0 /* widest label of a mark */
+#define HOVER 7.0   /* width of what reacts to the pointer, at least */
 
 struct curves_svg {
     const struct ep_curves *c;
@@ -66,6 +69,12 @@ static void add_classes(struct curves_svg *d)
                  ".ln{stroke:#e6edf3}.lm{stroke:#9aa4af}.l0{stroke:#3d9be0}");
 }
 
+/* Height of what stands above the plot for marks. */
+static double marks_room(const struct curves_svg *d)
+{
+    return d->rows ? GLYPH + d->rows * MARK_ROW : 0;
+}
+
 static void frame(struct curves_svg *d)
 {
     ep_svg_rect(&d->s, "p",
@@ -94,8 +103,7 @@ static void frame(struct curves_svg *d)
     ep_buf_reset(&d->text);
     ep_buf_addf(&d->text, *d->y.unit ? "%s, %s" : "%s", d->c->y_is, d->y.unit);
     ep_buf_adds(&d->text, d->y.kind == EP_AXIS_LOG ? " (log)" : "");
-    ep_svg_text(&d->s, "s", MARGIN, d->top - 12 - d->rows * MARK_ROW,
-                d->text.ptr);
+    ep_svg_text(&d->s, "s", MARGIN, d->top - 12 - marks_room(d), d->text.ptr);
 }
 
 static void band(struct curves_svg *d)
@@ -250,13 +258,15 @@ static void marks(struct curves_svg *d)
 
     for (size_t i = 0; i < n; i++) {
         const struct ep_mark *m = &d->c->mark[i];
-        double x = at_x(d, m->x), w = ep_svg_text_width(m->label, 11) + 14;
+        double x = at_x(d, m->x),
+               w = fmin(ep_svg_text_width(m->label, 11), LABEL) + 14;
         double a = x + w > d->width ? x - w : x, b = a + w;
         char cls[16];
         int r = 0;
 
         (void)snprintf(cls, sizeof cls, "d m%d", (int)m->kind);
-        ep_svg_line(&d->s, cls, x, d->top, x, d->bottom);
+        if (i < MARK_LINES)
+            ep_svg_line(&d->s, cls, x, d->top, x, d->bottom);
         glyph(d, m, x);
         for (size_t k = 0; k < placed && r < d->rows; k++)
             if (row[k] == r && a < to[k] + 6 && b > from[k] - 6) {
@@ -268,8 +278,10 @@ static void marks(struct curves_svg *d)
         row[placed] = r;
         from[placed] = a;
         to[placed++] = b;
-        ep_svg_text(&d->s, a < x ? "s e" : "s", a < x ? x - 8 : x + 8,
-                    d->top - 2 - r * MARK_ROW, m->label);
+        ep_svg_text_in(&d->s, a < x ? "s e" : "s",
+                       (const double[2]){a < x ? x - 8 : x + 8,
+                                         d->top - GLYPH - r * MARK_ROW},
+                       11, LABEL, m->label);
     }
 }
 
@@ -318,7 +330,7 @@ static void lay_out(struct curves_svg *d, const struct ep_look *look,
     double widest = 30;
 
     d->rows = d->c->marks > 2 ? MARK_ROWS : d->c->marks ? 2 : 0;
-    d->top = legend_end + 30 + d->rows * MARK_ROW;
+    d->top = legend_end + 30 + marks_room(d);
     d->height = look->height > 0 ? look->height : d->top + 280 + BOTTOM;
     d->bottom = fmax(d->height - BOTTOM, d->top + 60);
     d->height = d->bottom + BOTTOM;

@@ -207,7 +207,7 @@ static void columns(struct grid_svg *d, double y)
 
     if (!isnan(g->col_lo)) {
         ep_axis_init(&a, EP_AXIS_INTEGER, g->col_lo, g->col_hi + 1,
-                     (int)(d->span / 70), "", false);
+                     (int)fmax(d->span / 70, 3), "", false);
         for (int i = 0; i < a.n; i++) {
             double x = d->left + d->span * ep_axis_pos(&a, a.tick[i].at);
 
@@ -231,7 +231,8 @@ static void columns(struct grid_svg *d, double y)
             ep_buf_reset(&d->text);
             g->col_name(g->ctx, i, &d->text);
             ep_svg_text_in(&d->s, "m", (const double[2]){x, y + 16}, 12,
-                           fmax((double)every * w - 4, 20), d->text.ptr);
+                           fmin(fmax((double)every * w - 4, 20), most + 4),
+                           d->text.ptr);
         }
     }
     ep_svg_text(&d->s, "s m", d->left + d->span / 2, y + 34, g->cols_are);
@@ -343,7 +344,8 @@ static double two_panels(struct grid_svg *d)
     p.v = copy = ep_grid_copy_rows(g, worst, WORST);
     (void)snprintf(text, sizeof text, "the worst %d of %zu, by their mean",
                    WORST, g->rows);
-    ep_svg_text(&d->s, "s", d->left, d->top + 10, text);
+    ep_svg_text_in(&d->s, "s", (const double[2]){d->left, d->top + 10}, 11,
+                   d->span + 16, text);
     draw_panel(d, &p);
     free(copy);
     p = (struct panel){.v = g->v, .rows = g->rows, .pitch = OVERVIEW_ROW};
@@ -354,7 +356,8 @@ static double two_panels(struct grid_svg *d)
                    "all %zu in order; a line shows the worst of %s%zu", g->rows,
                    g->rows % p.brows ? "up to " : "",
                    (g->rows + p.brows - 1) / p.brows);
-    ep_svg_text(&d->s, "s", d->left, p.y - 6, text);
+    ep_svg_text_in(&d->s, "s", (const double[2]){d->left, p.y - 6}, 11,
+                   d->span + 16, text);
     draw_panel(d, &p);
     return p.y + (double)p.brows * p.pitch;
 }

@@ -155,7 +155,7 @@ static int64_t id_number(struct ep_span id, const char *key)
         if ((i && id.ptr[i - 1] != ',') || memcmp(id.ptr + i, key, len) != 0)
             continue;
         for (i += len; i < id.len && id.ptr[i] >= '0' && id.ptr[i] <= '9'; i++)
-            v = v < INT32_MAX ? v * 10 + (id.ptr[i] - '0') : v;
+            v = v < INT64_MAX / 16 ? v * 10 + (id.ptr[i] - '0') : v;
         return v;
     }
     return -1;

@@ -128,6 +128,7 @@ void ep_timeline_slots(const struct ep_timeline *t, int panel, uint32_t lane,
                        uint32_t *count)
 {
     double first = when[0], each = when[1] / (double)n, longest = when[2];
+    int32_t *whole = ep_calloc((n + 1) * EP_OP_KINDS, sizeof *whole);
     size_t begin, end;
 
     memset(slot, 0, n * EP_OP_KINDS * sizeof *slot);
@@ -137,14 +138,28 @@ void ep_timeline_slots(const struct ep_timeline *t, int panel, uint32_t lane,
     for (size_t i = begin; i < end; i++) {
         const struct ep_bar *b = &t->bar[panel][i];
         double from = b->start - first, to = from + b->dur;
-        size_t k = (size_t)fmin(from / each, (double)(n - 1));
+        size_t a = (size_t)fmin(from / each, (double)(n - 1));
+        size_t z = (size_t)fmin(to / each, (double)(n - 1));
+        size_t kind = t->op_kind[b->op];
 
         if (b->dur > longest)
             continue;
         if (count)
-            count[k]++;
-        for (; k < n && (double)k * each < to; k++)
-            slot[k * EP_OP_KINDS + t->op_kind[b->op]] +=
-                fmin(to, (double)(k + 1) * each) - fmax(from, (double)k * each);
+            count[a]++;
+        if (a == z) {
+            slot[a * EP_OP_KINDS + kind] += b->dur;
+            continue;
+        }
+        /* parts of the ends; what is between is summed up below */
+        slot[a * EP_OP_KINDS + kind] += fmax((double)(a + 1) * each - from, 0);
+        slot[z * EP_OP_KINDS + kind] += fmax(to - (double)z * each, 0);
+        whole[(a + 1) * EP_OP_KINDS + kind]++;
+        whole[z * EP_OP_KINDS + kind]--;
     }
+    for (size_t i = 0; i < n * EP_OP_KINDS; i++) {
+        if (i >= EP_OP_KINDS)
+            whole[i] += whole[i - EP_OP_KINDS];
+        slot[i] += whole[i] * each;
+    }
+    free(whole);
 }

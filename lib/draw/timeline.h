@@ -7,8 +7,8 @@
  * Both panels have one scale of time, each from its own first start. If there
  * are more lanes than fit, those with the most computation are drawn, the
  * busiest first. Operations narrower than two units are drawn as units of the
- * kind that fills most of each; a unit is half a pixel, or more if there would
- * be too many pieces.
+ * kind that fills most of each, and so are all of a lane where they lie over
+ * each other; a unit is half a pixel, or more if there would be too many pieces.
  */
 #ifndef EP_DRAW_TIMELINE_H
 #define EP_DRAW_TIMELINE_H
@@ -85,8 +85,10 @@ void ep_timeline_bars(const struct ep_timeline *t, int panel, uint32_t lane,
  * What fills n slots of equal length over [0, extent] in one lane: seconds of
  * each kind. Bars that are longer than longest are passed over.
  *
+ * when    {first start, extent, longest}
  * slot    [n][EP_OP_KINDS] written
  * count   [n] bars that begin there; may be NULL
+ * Cost: O(bars of the lane + n).
  */
 void ep_timeline_slots(const struct ep_timeline *t, int panel, uint32_t lane,
                        const double when[3], size_t n, double *slot,

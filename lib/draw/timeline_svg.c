@@ -74,32 +74,33 @@ static void bar_title(struct timeline_svg *d, const struct ep_bar *b, int panel)
     d->t->lane_name(d->t->ctx, b->lane, &d->text);
 }
 
-/* Bars of at least two units, one by one; a second one over the same units is
-   left out, as are those beyond four for each unit. */
-static void wide(struct timeline_svg *d, int panel, uint32_t lane, double y)
+/* How many bars of a lane are wider than two units. */
+static size_t count_wide(const struct timeline_svg *d, int panel, uint32_t lane)
 {
-    double unit = d->extent / (double)d->slots;
-    size_t begin, end, drawn = 0;
-    long before[3] = {-1, -1, -1};
+    size_t begin, end, n = 0;
 
     ep_timeline_bars(d->t, panel, lane, &begin, &end);
-    for (size_t i = begin; i < end && drawn < 4 * d->slots; i++) {
+    for (size_t i = begin; i < end; i++)
+        n += d->t->bar[panel][i].dur > 2 * d->extent / (double)d->slots;
+    return n;
+}
+
+/* These bars, one by one. */
+static void wide(struct timeline_svg *d, int panel, uint32_t lane, double y)
+{
+    size_t begin, end;
+
+    ep_timeline_bars(d->t, panel, lane, &begin, &end);
+    for (size_t i = begin; i < end; i++) {
         const struct ep_bar *b = &d->t->bar[panel][i];
         double from = b->start - d->first[panel];
-        enum ep_op_kind kind = d->t->op_kind[b->op];
-        long now[3] = {(long)(from / unit), (long)((from + b->dur) / unit),
-                       (long)kind};
 
-        if (b->dur <= 2 * unit || memcmp(now, before, sizeof now) == 0)
-            continue;
-        memcpy(before, now, sizeof now);
-        drawn++;
-        if (d->counting)
+        if (b->dur <= 2 * d->extent / (double)d->slots)
             continue;
         bar_title(d, b, panel);
-        piece(d, kind, y, (const double[2]){from, from + b->dur}, d->text.ptr);
+        piece(d, d->t->op_kind[b->op], y,
+              (const double[2]){from, from + b->dur}, d->text.ptr);
     }
-    d->pieces += drawn;
 }
 
 /* The kind that fills most of a slot, of computation or of communication. */
@@ -134,8 +135,8 @@ static void narrow(struct timeline_svg *d, uint32_t lane, double y, bool comm)
             d->pieces++;
             if (!d->counting) {
                 ep_buf_reset(&d->text);
-                ep_buf_addf(&d->text, "short operations (%zu begin here): %s ",
-                            bars, ep_op_kind_names[kind]);
+                ep_buf_addf(&d->text, "%zu operations begin here: %s ", bars,
+                            ep_op_kind_names[kind]);
                 ep_axis_add_value(&d->text, busy, "s");
                 ep_buf_addc(&d->text, '\n');
                 d->t->lane_name(d->t->ctx, lane, &d->text);
@@ -150,8 +151,13 @@ static void narrow(struct timeline_svg *d, uint32_t lane, double y, bool comm)
 
 static void lane(struct timeline_svg *d, int panel, uint32_t n, double y)
 {
-    const double when[3] = {d->first[panel], d->extent,
-                            2 * d->extent / (double)d->slots};
+    double when[3] = {d->first[panel], d->extent,
+                      2 * d->extent / (double)d->slots};
+    size_t bars = count_wide(d, panel, n);
+    bool apart = bars <= d->slots; /* they cannot all lie over each other */
+
+    if (!apart)
+        when[2] = (double)INFINITY;
 
     if (!d->counting) {
         ep_buf_reset(&d->text);
@@ -163,7 +169,9 @@ static void lane(struct timeline_svg *d, int panel, uint32_t n, double y)
     ep_timeline_slots(d->t, panel, n, when, d->slots, d->slot, d->count);
     narrow(d, n, y, false);
     narrow(d, n, y, true);
-    wide(d, panel, n, y);
+    d->pieces += apart ? bars : 0;
+    if (apart && !d->counting)
+        wide(d, panel, n, y);
 }
 
 /* Returns where the panel ends. */
