@@ -267,9 +267,14 @@ static void widen(struct ep_axis *a)
 
     a->lo = fmin(fmax(a->lo, -EP_DRAW_LARGEST), EP_DRAW_LARGEST);
     a->hi = fmin(fmax(a->hi, -EP_DRAW_LARGEST), EP_DRAW_LARGEST);
+    if (a->kind == EP_AXIS_INTEGER) {
+        a->lo = floor(a->lo);
+        a->hi = ceil(a->hi);
+    }
     most = fmax(fabs(a->lo), fabs(a->hi));
     if (a->kind == EP_AXIS_LOG) {
         a->lo = fmax(a->lo, 1e-300);
+        a->hi = fmax(a->hi, a->lo);
         if (a->hi < a->lo * 1.01) {
             a->lo /= 2;
             a->hi *= 2;

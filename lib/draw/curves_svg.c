@@ -334,10 +334,10 @@ static void lay_out(struct curves_svg *d, const struct ep_look *look,
     d->height = look->height > 0 ? look->height : d->top + 280 + BOTTOM;
     d->bottom = fmax(d->height - BOTTOM, d->top + 60);
     d->height = d->bottom + BOTTOM;
-    ep_curves_axes(
-        d->c,
-        (const int[2]){(int)(d->width / 90), (int)((d->bottom - d->top) / 40)},
-        true, &d->x, &d->y);
+    ep_curves_axes(d->c,
+                   (const int[2]){(int)(d->width / 90),
+                                  (int)fmax((d->bottom - d->top) / 40, 3)},
+                   true, &d->x, &d->y);
     for (int i = 0; i < d->y.n; i++)
         widest = fmax(widest, ep_svg_text_width(d->y.tick[i].label, 12));
     d->left = MARGIN + widest + 4;

@@ -25,7 +25,8 @@ static struct ep_mark *marks(struct ep_plots *p, bool by_step, size_t *n)
 {
     struct ep_mark *m = ep_calloc(p->events + 1, sizeof *m);
 
-    qsort(p->event, p->events, sizeof *p->event, by_weight);
+    if (p->events)
+        qsort(p->event, p->events, sizeof *p->event, by_weight);
     for (size_t i = 0; i < p->events; i++) {
         const struct event *e = &p->event[i];
 
