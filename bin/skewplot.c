@@ -105,6 +105,8 @@ static void take_event(struct ep_plots *p, const struct ep_record *r)
     ep_plots_event(p, &e);
 }
 
+static bool other_steps; /* there were spans, but not of --step */
+
 static void take_span(struct ep_plots *p, const struct ep_record *r)
 {
     struct ep_plot_span s = {
@@ -123,6 +125,8 @@ static void take_span(struct ep_plots *p, const struct ep_record *r)
 
     if (opt.step < 0 || s.step == opt.step)
         ep_plots_span(p, &s);
+    else
+        other_steps = true;
 }
 
 static void take_loss(struct ep_plots *p, const struct ep_record *r)
@@ -293,6 +297,11 @@ static void draw(struct ep_filter *io, struct ep_plots *p, struct ep_buf *idle)
     struct ep_error err;
     int kind = ep_plots_choose(p);
 
+    if (kind < 0 && other_steps) {
+        ep_buf_addf(idle, "cannot draw timeline: no span of step %lld",
+                    (long long)opt.step);
+        return;
+    }
     if (kind < 0) {
         ep_buf_adds(idle, "cannot draw anything: no record for ");
         add_kinds(idle, wanted());

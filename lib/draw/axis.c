@@ -25,18 +25,15 @@ static int at_least(int v, int least)
 /* The least of 1, 2, 5 times a power of ten that is >= x > 0. */
 static double nice(double x)
 {
+    static const double steps[] = {1, 2, 5, 10};
     double e = pow(10, floor(log10(x)));
 
     if (!(e > 0))
         return x;
-    for (int k = 0; k < 2; k++, e *= 10) {
-        static const double steps[] = {1, 2, 5};
-
-        for (int i = 0; i < 3; i++)
-            if (steps[i] * e >= x * (1 - 1e-9))
-                return steps[i] * e;
-    }
-    return e;
+    for (int i = 0; i < 4; i++)
+        if (steps[i] * e >= x * (1 - 1e-9))
+            return steps[i] * e;
+    return 20 * e; /* log10 was a little too small */
 }
 
 double ep_axis_prefix(double max, const char *unit, const char **prefix)
@@ -59,8 +56,10 @@ static int decimals(double step)
 {
     int d = 0;
 
-    for (double s = step; d < 12 && fabs(s - round(s)) > 1e-6 * fabs(s); d++)
-        s *= 10;
+    while (d < 12 && fabs(step - round(step)) > 1e-6 * fabs(step)) {
+        step *= 10;
+        d++;
+    }
     return d;
 }
 
@@ -78,18 +77,20 @@ static void format(struct ep_tick *t, double v, double step, double most)
 static void place(struct ep_axis *a, double step, double div)
 {
     double most = fmax(fabs(a->lo), fabs(a->hi)) / div;
-    double i = ceil(a->lo / step - 1e-9);
+    double first = ceil(a->lo / step - 1e-9);
 
     a->n = 0;
-    for (; i * step <= a->hi + 1e-9 * step && a->n < EP_TICKS; i++) {
-        struct ep_tick *t = &a->tick[a->n++];
+    for (int k = 0; k < EP_TICKS; k++) {
+        double i = first + k;
+        struct ep_tick *t = &a->tick[a->n];
 
+        if (i * step > a->hi + 1e-9 * step || (k && i == first))
+            break; /* i == first: beyond 2^53 */
         t->at = fmin(fmax(i * step, a->lo), a->hi);
-        format(t, i * step / div + 0.0, step / div, most);
-        if (strcmp(t->label, "-0") == 0)
-            strcpy(t->label, "0");
-        if (i + 1 == i)
-            break; /* beyond 2^53 */
+        format(t, i * step / div, step / div, most);
+        if (i == 0)
+            format(t, 0, step / div, most); /* no "-0" */
+        a->n++;
     }
 }
 
@@ -151,7 +152,9 @@ static void logarithmic(struct ep_axis *a, int ticks, const char *unit,
         a->hi = nice(a->hi);
     }
     a->n = 0;
-    for (double e = first; e <= last; e += k) {
+    for (int i = 0; first + k * i <= last; i++) {
+        double e = first + k * i;
+
         add_log_tick(a, pow(10, e), unit);
         if (fine) {
             add_log_tick(a, 2 * pow(10, e), unit);
@@ -223,20 +226,24 @@ static void clock_label(struct ep_tick *t, double step)
 static void clock_axis(struct ep_axis *a, int ticks)
 {
     double step = clock_step((a->hi - a->lo) / at_least(ticks, 1));
-    double shift = 0, i;
+    double shift, first;
     struct tm tm, end;
     size_t len;
 
     if (!local(a->lo, &tm) || !local(a->hi, &end))
         return;
     shift = (double)tm.tm_gmtoff;
+    first = ceil((a->lo + shift) / step - 1e-9);
     a->n = 0;
-    for (i = ceil((a->lo + shift) / step - 1e-9);
-         i * step - shift <= a->hi && a->n < EP_TICKS; i++) {
-        struct ep_tick *t = &a->tick[a->n++];
+    while (a->n < EP_TICKS) {
+        double at = (first + a->n) * step - shift;
+        struct ep_tick *t = &a->tick[a->n];
 
-        *t = (struct ep_tick){.at = fmax(i * step - shift, a->lo)};
+        if (at > a->hi)
+            break;
+        *t = (struct ep_tick){.at = fmax(at, a->lo)};
         clock_label(t, step);
+        a->n++;
     }
     len = strftime(a->unit, sizeof a->unit, "%Y-%m-%d", &tm);
     if (tm.tm_yday != end.tm_yday || tm.tm_year != end.tm_year)
@@ -253,7 +260,10 @@ static void since_start(struct ep_axis *a, int ticks)
         linear(a, ticks, "s", false, 1);
         return;
     }
-    (void)strcpy(a->unit, most < 3 * HOUR ? "min" : most < 3 * DAY ? "h" : "d");
+    (void)snprintf(a->unit, sizeof a->unit, "%s",
+                   most < 3 * HOUR  ? "min"
+                   : most < 3 * DAY ? "h"
+                                    : "d");
     linear(a, ticks, "", false,
            most < 3 * HOUR  ? MINUTE
            : most < 3 * DAY ? HOUR

@@ -232,7 +232,7 @@ static void lay_out(struct grid_text *d)
     d->two = g->rows > (size_t)room;
     d->bcols = g->cols < (size_t)width ? g->cols : (size_t)width;
     d->table = isnan(g->col_lo) && g->cols * CELL <= (size_t)width;
-    d->each = d->table ? CELL : width / (int)d->bcols;
+    d->each = d->table ? CELL : width / (d->bcols ? (int)d->bcols : 1);
     d->each = d->table || d->each < 3 ? d->each : 3;
     if (g->cols > (size_t)width)
         d->each = 1;

@@ -96,19 +96,20 @@ static int64_t name_of(struct ep_plots *p, struct ep_span s)
     return s.len ? ep_intern_add(p->names, s, EP_PLOT_NAMES) : -1;
 }
 
-static void add_point(struct ep_plots *p, struct points *to,
+static bool add_point(struct ep_plots *p, struct points *to,
                       const struct who *who, const struct point *v)
 {
     long i = ep_plot_key(&to->who, who);
 
     if (i < 0) {
         p->left_out++;
-        return;
+        return false;
     }
     to->many_jobs |= who->job != ((const struct who *)to->who.v)->job;
     to->v = ep_grow(to->v, &to->cap, to->n + 1, sizeof *to->v);
     to->v[to->n] = *v;
     to->v[to->n++].who = (uint32_t)i;
+    return true;
 }
 
 void ep_plots_step(struct ep_plots *p, const struct ep_plot_step *s)
@@ -123,9 +124,10 @@ void ep_plots_step(struct ep_plots *p, const struct ep_plot_step *s)
         return;
     who.job = name_of(p, s->job);
     who.worker = name_of(p, s->worker);
+    if (!add_point(p, &p->steps, &who, &v))
+        return;
     p->any_busy |= !isnan(s->busy);
     p->any_rank |= s->rank >= 0 || who.worker >= 0;
-    add_point(p, &p->steps, &who, &v);
 }
 
 void ep_plots_loss(struct ep_plots *p, const struct ep_plot_loss *l)
@@ -141,7 +143,7 @@ void ep_plots_loss(struct ep_plots *p, const struct ep_plot_loss *l)
     who.job = name_of(p, l->job);
     who.worker = name_of(p, l->worker);
     who.split = name_of(p, l->split);
-    add_point(p, &p->losses, &who, &v);
+    (void)add_point(p, &p->losses, &who, &v);
 }
 
 /* The whole number behind "key=" in key=value pairs, or -1. */

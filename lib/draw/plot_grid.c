@@ -23,6 +23,11 @@ static double *holes(size_t n)
     return v;
 }
 
+static size_t at_most(size_t v, size_t most)
+{
+    return v < most ? v : most;
+}
+
 /* Several values for one cell: the worst stays. */
 static void put(double *cell, double v, bool low)
 {
@@ -98,7 +103,7 @@ static void rank_rows(struct ranks *r, const struct ep_plots *p, uint32_t *row)
         r->lo = step < r->lo ? step : r->lo;
         r->hi = step > r->hi ? step : r->hi;
     }
-    r->cols = EP_PLOT_CELLS / r->rows;
+    r->cols = EP_PLOT_CELLS / (r->rows ? r->rows : 1);
     r->cols = r->cols < COLUMNS ? r->cols : COLUMNS;
     if ((double)(r->hi - r->lo) + 1 < (double)r->cols)
         r->cols = (size_t)(r->hi - r->lo) + 1;
@@ -270,10 +275,8 @@ void ep_plot_draw_heat(struct ep_plots *p, const struct ep_plot_choice *choice,
     }
     g.rows = distinct(h.dp, p->workers);
     g.cols = distinct(h.pp, p->workers);
-    if (g.cols > COLUMNS)
-        g.cols = COLUMNS;
-    if (g.rows > EP_PLOT_CELLS / g.cols)
-        g.rows = EP_PLOT_CELLS / g.cols;
+    g.cols = at_most(g.cols, COLUMNS);
+    g.rows = at_most(g.rows, EP_PLOT_CELLS / (g.cols ? g.cols : 1));
     g.v = v = holes(g.rows * g.cols);
     for (size_t i = 0; i < p->workers; i++) {
         const struct worker *w = &p->worker[i];
@@ -400,9 +403,8 @@ void ep_plot_draw_links(struct ep_plots *p, const struct ep_plot_choice *choice,
         row[p->link[i].src] = col[p->link[i].dst] = 1;
     l.src = sorted_ends(p, row, &l.rows);
     l.dst = sorted_ends(p, col, &l.cols);
-    g.cols = l.cols < COLUMNS ? l.cols : COLUMNS;
-    g.rows = EP_PLOT_CELLS / g.cols;
-    g.rows = l.rows < g.rows ? l.rows : g.rows;
+    g.cols = at_most(l.cols, COLUMNS);
+    g.rows = at_most(l.rows, EP_PLOT_CELLS / (g.cols ? g.cols : 1));
     g.v = v = holes(g.rows * g.cols);
     for (size_t i = 0; i < p->links; i++) {
         size_t r = row[p->link[i].src], c = col[p->link[i].dst];

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BAND_COLUMNS 240
+#define BAND_COLUMNS ((size_t)240)
 
 static const struct who *who_at(const struct points *of, size_t i)
 {
@@ -275,7 +275,7 @@ void ep_plot_draw_series(struct ep_curves *c, struct series *s, size_t n,
                          const struct ep_look *look, struct ep_buf *out)
 {
     struct ep_curve curve[EP_CURVES_MAX];
-    size_t which[EP_CURVES_MAX], m = n;
+    size_t which[EP_CURVES_MAX] = {0}, m = n;
     double *room = ep_calloc(4 * BAND_COLUMNS, sizeof *room);
     struct band b = {room, room + BAND_COLUMNS, room + 2 * BAND_COLUMNS,
                      room + 3 * BAND_COLUMNS, 0};

@@ -88,6 +88,8 @@ static int64_t longest(const struct ep_plots *p)
         e = ep_grow(e, &cap, n + 1, sizeof *e);
         e[n++] = (struct extent){s->step, s->ts, s->ts + s->dur};
     }
+    if (!n)
+        return -1;
     qsort(e, n, sizeof *e, by_step);
     for (size_t i = 0; i < n; i++)
         if (m && e[m - 1].step == e[i].step) {
@@ -99,7 +101,7 @@ static int64_t longest(const struct ep_plots *p)
     for (size_t i = 1; i < m; i++)
         if (e[i].to - e[i].from > e[best].to - e[best].from)
             best = i;
-    step = n ? e[best].step : -1;
+    step = e[best].step;
     free(e);
     return step;
 }

@@ -18,13 +18,12 @@
 static const char *labels(const struct ep_axis *a)
 {
     static char text[EP_TICKS * 25];
+    size_t at = 0;
 
     text[0] = '\0';
-    for (int i = 0; i < a->n; i++) {
-        if (i)
-            strcat(text, "|");
-        strcat(text, a->tick[i].label);
-    }
+    for (int i = 0; i < a->n; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%s",
+                               i ? "|" : "", a->tick[i].label);
     return text;
 }
 

@@ -91,6 +91,8 @@ static void test_fit(void)
 
 static void test_canvas(void)
 {
+    static const char turning[] = {'\xe2', '\x80', '\xae', 'a', 'b', '\xc2',
+                                   '\x9b', '\xc3', '\xa9', '.', '\0'};
     struct ep_term mono = {20, 4, false, EP_DEPTH_NONE};
     struct ep_term full = {20, 4, true, EP_DEPTH_TRUE};
     struct ep_canvas *c = ep_canvas_new(&mono, 6, 4);
@@ -123,10 +125,9 @@ static void test_canvas(void)
 
     c = ep_canvas_new(&full, 6, 1);
     ep_buf_reset(&out);
-    /* marks that turn the direction of writing stay out of the terminal */
-    ep_canvas_text_in(c, 0, 0, 6,
-                      "\xe2\x80\xae"
-                      "ab\xc2\x9b\xc3\xa9.");
+    /* marks that turn the direction of writing (here U+202E, RIGHT-TO-LEFT
+       OVERRIDE) stay out of the terminal */
+    ep_canvas_text_in(c, 0, 0, 6, turning);
     ep_canvas_print(c, &out);
     ok(same(out.ptr, "?ab?\xc3\xa9.\n"));
     ep_buf_reset(&out);
