@@ -131,7 +131,7 @@ static void panel_row(struct grid_svg *d, const struct panel *p, size_t br,
                       const size_t *at)
 {
     double w = d->span / (double)d->bcols, h = p->pitch;
-    bool values = w >= 40 && h >= 15;
+    bool values = w >= 34 && h >= 15;
     double gap = w >= 24 && h >= 9 ? 1 : 0;
 
     for (size_t c = 0; c < d->bcols;) {

@@ -171,12 +171,20 @@ static void describe(struct event *e, const struct ep_plot_event *of)
 
     ep_buf_init(&b);
     ep_buf_add_escaped(&b, who.ptr, who.len);
+    if (!of->id.len && of->job.len) { /* "job lm" */
+        ep_buf_addc(&b, ' ');
+        ep_buf_add_escaped(&b, of->job.ptr, of->job.len);
+    }
     if (!isnan(of->factor) && e->kind != EP_MARK_RELIEF)
         ep_buf_addf(&b, of->factor < 1000 ? " %.2fx" : " %.3gx", of->factor);
     e->label = ep_strndup(b.ptr, b.len);
     ep_buf_reset(&b);
     ep_buf_add_escaped(&b, of->kind.ptr, of->kind.len);
     ep_buf_addf(&b, ": %s", e->label);
+    if (of->job.len) {
+        ep_buf_adds(&b, "\njob ");
+        ep_buf_add_escaped(&b, of->job.ptr, of->job.len);
+    }
     if (of->cause.len) {
         ep_buf_adds(&b, "\ncause: ");
         ep_buf_add_escaped(&b, of->cause.ptr, of->cause.len);

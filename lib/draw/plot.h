@@ -55,7 +55,7 @@ struct ep_plot_step {
 void ep_plots_step(struct ep_plots *p, const struct ep_plot_step *s);
 
 struct ep_plot_event {
-    struct ep_span kind, scope, id, cause;
+    struct ep_span job, kind, scope, id, cause;
     int64_t step;
     double since, factor;
 };

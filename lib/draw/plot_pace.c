@@ -82,8 +82,8 @@ static int by_place(const void *a, const void *b)
 }
 
 /*
- * Where ranks have a busy time, the step itself as one series more: from its
- * first start, as long as its longest rank had it.
+ * Where ranks of one job have a busy time, the step itself as one series more:
+ * from its first start, as long as its longest rank had it.
  */
 static void add_job(const struct ep_plots *p, bool by_step, struct series *s)
 {
@@ -160,7 +160,7 @@ void ep_plot_draw_pace(struct ep_plots *p, const struct ep_plot_choice *choice,
     ep_buf_init(&text);
     score(p, &p->steps, s, n);
     summary(p, &p->steps, &text, p->any_rank ? "rank" : "job");
-    if (p->any_busy && n < EP_CURVES_MAX) {
+    if (p->any_busy && n < EP_CURVES_MAX && !p->steps.many_jobs) {
         struct series *more = ep_calloc(n + 1, sizeof *more);
 
         for (size_t i = 0; i < n; i++)

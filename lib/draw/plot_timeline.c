@@ -211,8 +211,10 @@ static void summary(const struct ep_timeline *t, struct ep_buf *b)
     double was = extent_of(t->bar[0], t->n[0]);
     double ideal = extent_of(t->bar[1], t->n[1]);
 
-    ep_buf_addf(b, "%zu operations on %zu lanes, ", t->n[0] ? t->n[0] : t->n[1],
-                t->lanes);
+    size_t n = t->n[0] ? t->n[0] : t->n[1];
+
+    ep_buf_addf(b, "%zu operation%s on %zu lane%s, ", n, n == 1 ? "" : "s",
+                t->lanes, t->lanes == 1 ? "" : "s");
     ep_axis_add_value(b, t->n[0] ? was : ideal, "s");
     if (t->n[0] && t->n[1]) {
         ep_buf_adds(b, "; without stragglers ");

@@ -80,6 +80,7 @@ static void take_span(struct ep_plots *p, const struct ep_record *r)
 static void take(struct ep_plots *p, const struct ep_record *r)
 {
     struct ep_plot_event e = {
+        .job = ep_record_str(r, EP_K_JOB),
         .kind = ep_record_str(r, EP_K_KIND),
         .scope = ep_record_str(r, EP_K_SCOPE),
         .id = ep_record_str(r, EP_K_ID),
