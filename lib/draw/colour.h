@@ -3,8 +3,9 @@
  * colour.h - colours that colour-blind readers tell apart.
  *
  * Sequential: cividis [1], whose lightness rises evenly from dark blue to
- * yellow; 17 of the 256 published colours, linear in between (the error is
- * below 1/64 of a channel). Bright is the bad end in every picture.
+ * yellow; 17 of the 256 published colours, linear in between (at most 11 of 255
+ * from the others, in red near the dark end). Bright is the bad end in every
+ * picture.
  * Diverging: from blue by a neutral to vermillion, both of Okabe and Ito [2],
  * mixed in the perceptually uniform space Oklab [3]; the neutral is near white
  * on paper. On a dark screen it is near black, and the ends are sky blue [2]
