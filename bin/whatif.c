@@ -542,10 +542,10 @@ int main(int argc, char **argv)
     struct ep_error err = {.code = 0};
     int first = ep_cli_begin(&program, argc, argv), status;
 
-    if (opt.io.format < 0)
-        opt.io.format = opt.tee || opt.ideal || opt.steps
-                            ? EP_CLI_JSONL
-                            : ep_cli_default_format(opt.io.output);
+    if (opt.io.format < 0 && !opt.io.columns &&
+        (opt.tee || opt.ideal || opt.steps))
+        opt.io.format = EP_CLI_JSONL;
+    ep_filter_format(&opt.io);
     if ((opt.tee && opt.io.format != EP_CLI_JSONL) ||
         ((opt.ideal || opt.steps) && opt.io.format == EP_CLI_TEXT)) {
         ep_cli_warn("cannot use --%s with that --format: it needs %s",

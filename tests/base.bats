@@ -13,7 +13,7 @@ setup() {
 
 # Each program that reads records, as a command that takes files behind it.
 readers() {
-    printf '%s\n' skewdetect 'rebalance -q layout'
+    printf '%s\n' skewdetect 'rebalance -q layout' 'skewplot -q'
 }
 
 # outcome COMMAND STATUS STDERR-PATTERN: run on the file "in".

@@ -5,7 +5,7 @@
 bats_require_minimum_version 1.5.0
 
 # The programs of evenpace, as make built them.
-programs=(gpuprobe lsgd-merge lsgd-sim rebalance skewdetect tlmcat whatif)
+programs=(gpuprobe lsgd-merge lsgd-sim rebalance skewdetect skewplot tlmcat whatif)
 
 # Was the feature (ZLIB, OPENBLAS, ...) found by configure?
 has_feature() {

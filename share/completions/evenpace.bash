@@ -36,4 +36,4 @@ _evenpace() {
     fi
 }
 
-complete -o filenames -F _evenpace gpuprobe lsgd-merge lsgd-sim rebalance skewdetect tlmcat whatif
+complete -o filenames -F _evenpace gpuprobe lsgd-merge lsgd-sim rebalance skewdetect skewplot tlmcat whatif
