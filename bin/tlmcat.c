@@ -259,8 +259,8 @@ static int begin_clocks(struct run *run, const char *const *paths, int n,
 }
 
 static void say_clocks(struct ep_clock_table *t,
-                   void (*say)(const struct ep_clock_table *t,
-                               struct ep_buf *out))
+                       void (*say)(const struct ep_clock_table *t,
+                                   struct ep_buf *out))
 {
     struct ep_buf b;
 

@@ -50,6 +50,7 @@ http {
     }
 }
 EOF
+    [ "$(id -u)" -ne 0 ] || echo "user root;" # the folder is ours only
 }
 
 # Until nginx answers; false if it ended, or took 10 s.
@@ -151,6 +152,6 @@ rank() {
     wait "$reader"
     [ "$(grep -c '"kind":"missing"' got)" -eq 1 ]
     [ "$(grep -c "cannot read" err)" -eq 1 ]
-    [[ $(tail -n 1 got) == *node_load1* ]]
+    [ "$(grep -c node_load1 got)" -ge 2 ]
     [[ $(head -n 1 got) == *'"host":"127.0.0.1"'* ]]
 }
