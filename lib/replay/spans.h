@@ -51,6 +51,13 @@ struct ep_graph_op {
     double start, dur; /* s */
 };
 
+/* A step at an end of the trace that was left out: have operations, where its
+   neighbour has want. want 0: none was. */
+struct ep_trace_cut {
+    int64_t step;
+    size_t have, want;
+};
+
 /* Free with ep_trace_free; fields are read-only. */
 struct ep_trace {
     size_t steps, dp, pp;   /* S, D, P */
@@ -61,6 +68,7 @@ struct ep_trace {
     struct ep_graph_op *op; /* [n], by stage, type, number */
     double *start;          /* [n][lanes] s since base */
     double *dur;            /* [n][lanes] s */
+    struct ep_trace_cut first, last; /* left out, not among the steps */
 };
 
 /*
@@ -68,8 +76,14 @@ struct ep_trace {
  * (seq, start); the k-th is the same operation in every lane. Those of role
  * EP_OP_IGNORE must not have been added.
  *
+ * Traces begin and end in the midst of a step: the first step is left out if
+ * it lacks operations that the second one has, and has none that that has not;
+ * the last one likewise, measured by the one before it.
+ *
  * Errors: EP_EFORMAT "cannot replay step N: reason": no spans, a rank or a
- * stage without any, operations that one lane has and another has not (named).
+ * stage without any, operations that one lane has and another has not (named),
+ * or that are there twice: of one seq, chunk and mb; of one start, where seq
+ * is not known.
  * Memory: 4 bytes for each span while at work, and the result. Cost: O(spans)
  * if each rank's operations of a type come in order, O(n log n) otherwise.
  */
