@@ -204,11 +204,18 @@ static void say_unknown(const struct run *run)
 
 static void say_cut(const struct ep_trace_cut *c)
 {
-    if (c->want && !opt.io.quiet)
+    if (opt.io.quiet || !c->steps)
+        return;
+    if (c->steps == 1)
         ep_cli_warn(
             "step %lld is left out: %zu of its %zu operations are "
             "there",
-            (long long)c->step, c->have, c->want);
+            (long long)c->from, c->have, c->want);
+    else
+        ep_cli_warn(
+            "steps %lld to %lld are left out: %zu of their %zu "
+            "operations are there",
+            (long long)c->from, (long long)c->to, c->have, c->want);
 }
 
 /* ==== Replay ==== */

@@ -191,6 +191,10 @@ EOF
     grep -v '"dp":1,.*"step":100,' "$example" >in
     run -0 --separate-stderr whatif in
     [ "$stderr" = "whatif: step 100 is left out: 46 of its 92 operations are there" ]
+    # ranks whose records end in other steps
+    { grep '"dp":0,' "$example" | head -n 60; grep '"dp":1,' "$example"; } >in
+    run -0 --separate-stderr whatif in
+    [ "$stderr" = "whatif: steps 101 to 102 are left out: 106 of their 184 operations are there" ]
     # one step is all there is, or the ends are all there are
     grep '"step":100,' "$example" | tail -n +50 >in
     run -2 --separate-stderr whatif in

@@ -332,31 +332,58 @@ static bool is_part(const struct maker *m, size_t step, size_t of)
     return less;
 }
 
-static struct ep_trace_cut cut_of(const struct maker *m, size_t step, size_t of)
+/* dp * P + pp of one that has no operation in a step, SIZE_MAX if all have. */
+static size_t find_bare(const struct maker *m, size_t step)
 {
     size_t n = m->t->dp * m->keys;
-    const uint32_t *a = m->at + step * n, *b = m->at + of * n;
+    const uint32_t *at = m->at + step * n;
 
-    return (struct ep_trace_cut){m->t->step[step], a[n] - a[0], b[n] - b[0]};
+    for (size_t k = 0; k < n; k += m->types)
+        if (at[k] == at[k + m->types])
+            return k / m->types;
+    return SIZE_MAX;
 }
 
-/* Leave out the first and the last step if the trace cut them. */
+/* Steps [from, to) as they are left out; a whole one is given. */
+static struct ep_trace_cut cut_of(const struct maker *m, size_t from, size_t to,
+                                  size_t whole)
+{
+    size_t n = m->t->dp * m->keys;
+    const uint32_t *at = m->at;
+
+    if (from == to)
+        return (struct ep_trace_cut){.steps = 0};
+    return (struct ep_trace_cut){.steps = to - from,
+                                 .from = m->t->step[from],
+                                 .to = m->t->step[to - 1],
+                                 .have = at[to * n] - at[from * n],
+                                 .want = (to - from) *
+                                         (at[(whole + 1) * n] - at[whole * n])};
+}
+
+/* Leave out the steps at both ends that the trace cut. */
 static void leave_ends(struct maker *m)
 {
     struct ep_trace *t = m->t;
-    size_t n = t->steps;
+    size_t lo = 0, hi = t->steps;
+    bool first, last;
 
-    if (n > 1 && is_part(m, n - 1, n - 2)) {
-        t->last = cut_of(m, n - 1, n - 2);
-        t->steps--;
-    }
-    if (n > 1 && is_part(m, 0, 1)) {
-        t->first = cut_of(m, 0, 1);
-        t->steps--;
-        memmove(t->step, t->step + 1, t->steps * sizeof *t->step);
-        m->at += t->dp * m->keys;
-    }
+    while (lo < hi && find_bare(m, lo) != SIZE_MAX)
+        lo++;
+    if (lo == hi)
+        return; /* check_grid has to say it */
+    while (find_bare(m, hi - 1) != SIZE_MAX)
+        hi--;
+    first = hi - lo > 1 && is_part(m, lo, lo + 1);
+    last = hi - lo > 1 && is_part(m, hi - 1, hi - 2);
+    lo += first;
+    hi -= last;
+    t->first = cut_of(m, 0, lo, lo);
+    t->last = cut_of(m, hi, t->steps, hi - 1);
+    t->steps = hi - lo;
     t->lanes = t->steps * t->dp;
+    memmove(t->step, t->step + lo, t->steps * sizeof *t->step);
+    m->at += lo * t->dp * m->keys;
 }
 
 /* Every rank of every stage has spans in every step. */
@@ -364,16 +391,15 @@ static int check_grid(const struct maker *m, struct ep_error *err)
 {
     const struct ep_trace *t = m->t;
 
-    for (size_t l = 0; l < t->lanes; l++)
-        for (size_t p = 0; p < t->pp; p++) {
-            size_t b = l * m->keys + p * m->types;
+    for (size_t s = 0; s < t->steps; s++) {
+        size_t bare = find_bare(m, s);
 
-            if (m->at[b] == m->at[b + m->types])
-                return ep_error_set(
-                    err, EP_EFORMAT,
-                    "cannot replay step %lld: dp=%zu,pp=%zu has no operation",
-                    (long long)t->step[l / t->dp], l % t->dp, p);
-        }
+        if (bare != SIZE_MAX)
+            return ep_error_set(
+                err, EP_EFORMAT,
+                "cannot replay step %lld: dp=%zu,pp=%zu has no operation",
+                (long long)t->step[s], bare / t->pp, bare % t->pp);
+    }
     return 0;
 }
 

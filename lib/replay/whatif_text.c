@@ -177,8 +177,10 @@ static void add_ops(struct ep_buf *b, const struct ep_whatif *w,
     ep_buf_adds(ep_table_cell(&t), "share");
     for (size_t i = 0; i < n && i < OPS; i++) {
         const char *name = ep_ops_class_name(ops, r[i].i);
+        char shown[48];
 
-        ep_buf_add_escaped(ep_table_cell(&t), name, strlen(name));
+        ep_buf_adds(ep_table_cell(&t),
+                    ep_escape(shown, sizeof shown, name, strlen(name)));
         ep_buf_addf(ep_table_cell(&t), "%.3f", r[i].value);
         add_percent(ep_table_cell(&t), ep_whatif_share(w, r[i].value));
     }

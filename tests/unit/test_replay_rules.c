@@ -66,6 +66,7 @@ static void test_names(void)
 /* ==== Traces by hand ==== */
 
 struct hand {
+    int step; /* of what is added */
     struct ep_ops *ops;
     struct ep_spans *spans;
     struct ep_error err;
@@ -76,13 +77,13 @@ struct hand {
 
 static void begin(struct hand *h)
 {
-    *h = (struct hand){.ops = ep_ops_new(), .spans = ep_spans_new()};
+    *h = (struct hand){.step = 1, .ops = ep_ops_new(), .spans = ep_spans_new()};
 }
 
-static void add_to(struct hand *h, int step, const char *op, int d, int p,
-                   int mb, double start, double dur)
+static void add(struct hand *h, const char *op, int d, int p, int mb,
+                double start, double dur)
 {
-    struct ep_replay_span s = {.step = step,
+    struct ep_replay_span s = {.step = h->step,
                                .dp = d,
                                .pp = p,
                                .mb = mb,
@@ -94,12 +95,6 @@ static void add_to(struct hand *h, int step, const char *op, int d, int p,
 
     if (ep_spans_add(h->spans, &s, &h->err) < 0)
         abort();
-}
-
-static void add(struct hand *h, const char *op, int d, int p, int mb,
-                double start, double dur)
-{
-    add_to(h, 1, op, d, p, mb, start, dur);
 }
 
 static int analyse(struct hand *h)
@@ -296,12 +291,13 @@ static void add_step(struct hand *h, int step, double from, double to)
     static const char *const ops[] = {"forward-compute", "backward-compute",
                                       "grads-reduce-scatter", "optimizer"};
 
+    h->step = step;
     for (int i = 0; i < 4; i++)
         for (int d = 0; d < 2; d++) {
             double start = 100 * step + i, dur = i == 1 ? step : 1;
 
             if (start + dur >= from && start < to)
-                add_to(h, step, ops[i], d, 0, -1, start, dur);
+                add(h, ops[i], d, 0, -1, start, dur);
         }
 }
 
@@ -349,13 +345,42 @@ static void test_ends(void)
             ok(h.t.first.want == cases[i].want1);
             ok(h.t.last.have == cases[i].have2);
             ok(h.t.last.want == cases[i].want2);
-            ok(!h.t.first.want || h.t.first.step == cases[i].first);
-            ok(!h.t.last.want || h.t.last.step == cases[i].last);
+            ok(!h.t.first.steps || h.t.first.from == cases[i].first);
+            ok(!h.t.last.steps || h.t.last.to == cases[i].last);
             /* the times are those of the steps that are left */
             near(h.w.time.step[0], 3 + cases[i].left, 1e-12);
         }
         end(&h);
     }
+}
+
+/* Ranks that begin and end in other steps: the first in 1 to 4, the second in
+   the midst of 3 to 6. Steps 1 and 2, and 5 and 6, are of one rank alone, and 3
+   is not whole. */
+static void test_ragged(void)
+{
+    struct hand h;
+
+    begin(&h);
+    for (int s = 1; s <= 6; s++)
+        for (int d = 0; d < 2; d++)
+            for (int i = 0; i < 3; i++) {
+                static const char *const ops[] = {
+                    "forward-compute", "backward-compute", "optimizer"};
+                bool traced = d == 0 ? s <= 4 : s > 3 || (s == 3 && i == 2);
+
+                h.step = s;
+                if (traced)
+                    add(&h, ops[i], d, 0, -1, 10 * s + i, 1);
+            }
+    ok(analyse(&h) == 0);
+    ok(h.t.steps == 1 && h.t.step[0] == 4);
+    near(h.t.base[0], 40, 1e-12);
+    ok(h.t.first.steps == 3 && h.t.first.from == 1 && h.t.first.to == 3);
+    ok(h.t.first.have == 10 && h.t.first.want == 18);
+    ok(h.t.last.steps == 2 && h.t.last.from == 5 && h.t.last.to == 6);
+    ok(h.t.last.have == 6 && h.t.last.want == 12);
+    end(&h);
 }
 
 /* A step in the middle is not left out, nor one that has what its neighbour
@@ -376,7 +401,7 @@ static void test_not_ends(void)
     begin(&h);
     for (int s = 1; s <= 3; s++)
         add_step(&h, s, 0, s == 3 ? 302.5 : 1e9);
-    add_to(&h, 3, "gc", 0, 0, -1, 303, 1);
+    add(&h, "gc", 0, 0, -1, 303, 1);
     ok(analyse(&h) == EP_EFORMAT);
     end(&h);
 }
@@ -405,6 +430,7 @@ static void test_twice(void)
     end(&h);
 
     begin(&h);
+    h.step = 7;
     for (int i = 0; i < 2; i++) {
         struct ep_replay_span s = {
             .step = 7, .dp = 1, .pp = 2, .mb = 5, .chunk = 0, .start = 9 * i};
@@ -414,7 +440,7 @@ static void test_twice(void)
     }
     for (int d = 0; d < 2; d++)
         for (int p = 0; p < 3; p++)
-            add_to(&h, 7, "optimizer", d, p, -1, 20, 1);
+            add(&h, "optimizer", d, p, -1, 20, 1);
     ok(analyse(&h) == EP_EFORMAT);
     ok(strcmp(h.err.msg,
               "cannot replay step 7: dp=1,pp=2 backward-compute mb 5 is "
@@ -487,8 +513,13 @@ static void test_screen(void)
                                     1700000003, 1700000004, 1700000005,
                                     1700000006, 1700000007, 1700000008};
     struct ep_ops *ops = ep_ops_new();
+    char name[120];
+    struct ep_error err;
     struct ep_buf b;
 
+    memset(name, 'x', sizeof name);
+    memcpy(name, "gc gc ", 6);
+    ok(ep_ops_read(ops, name, sizeof name, &err) == 0);
     ep_buf_init(&b);
     for (size_t dp = 1; dp <= 1024; dp += 1023)
         for (int c = 0; c < EP_CAUSES * 2; c++) {
@@ -545,6 +576,7 @@ int main(void)
     test_gc_in_between();
     test_skew();
     test_ends();
+    test_ragged();
     test_not_ends();
     test_twice();
     test_screen();
