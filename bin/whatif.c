@@ -46,7 +46,7 @@ static const struct ep_opt options[] = {
     {0, "stage-share", EP_OPT_DOUBLE, &opt.rules.stage_share, "R",
      "of what is lost, for the last stage [0.5]", 0, 10},
     {0, "steps", EP_OPT_FLAG, &opt.steps, NULL,
-     "write all figures for each step, too", 0, 0},
+     "write the figures for each step, too", 0, 0},
     {0, "tee", EP_OPT_FLAG, &opt.tee, NULL,
      "pass the input through, results at its end", 0, 0},
     {0, "threshold", EP_OPT_DOUBLE, &opt.rules.slowdown, "S",
@@ -202,6 +202,22 @@ static void say_unknown(const struct run *run)
     ep_buf_free(&b);
 }
 
+static void say_cut(const struct ep_trace_cut *c)
+{
+    if (opt.io.quiet || !c->steps)
+        return;
+    if (c->steps == 1)
+        ep_cli_warn(
+            "step %lld is left out: %zu of its %zu operations are "
+            "there",
+            (long long)c->from, c->have, c->want);
+    else
+        ep_cli_warn(
+            "steps %lld to %lld are left out: %zu of their %zu "
+            "operations are there",
+            (long long)c->from, (long long)c->to, c->have, c->want);
+}
+
 /* ==== Replay ==== */
 
 static double tick(double *last)
@@ -223,6 +239,8 @@ static int analyse(struct run *run, struct ep_error *err)
     ep_spans_free(run->spans);
     run->spans = NULL;
     run->order = tick(&last);
+    say_cut(&t->first);
+    say_cut(&t->last);
     rc = ep_graph_build(&run->g, t->op, t->n, run->ops, t->step[0], err);
     if (rc < 0)
         return rc;
@@ -248,9 +266,9 @@ static int analyse(struct run *run, struct ep_error *err)
    when the trace did. */
 static void check_model(const struct run *run)
 {
-    double off = run->w.delayed.all / run->w.traced.all - 1;
+    double off = ep_whatif_off(&run->w);
 
-    if (fabs(off) > 0.05 && !opt.io.quiet)
+    if (fabs(off) > EP_WHATIF_OFF && !opt.io.quiet)
         ep_cli_warn(
             "the replay is off by %+.0f %%: the trace does not follow "
             "the model, do not trust the results",
@@ -269,7 +287,7 @@ static void say_times(const struct run *run, size_t spans)
         "read %.1f ms, order %.1f ms, graph %.1f ms, replay %.1f ms; "
         "replay with gaps %+.3f %% off the trace",
         1e3 * run->read, 1e3 * run->order, 1e3 * run->graph, 1e3 * run->replay,
-        100 * (run->w.delayed.all / run->w.traced.all - 1));
+        100 * ep_whatif_off(&run->w));
 }
 
 /* ==== Results out ==== */
@@ -537,6 +555,29 @@ static int run_all(const char *const *paths, int n, struct ep_error *err)
     return rc;
 }
 
+/* Not every form has room for what is asked for. */
+static bool check_format(void)
+{
+    bool text = opt.io.format == EP_CLI_TEXT;
+    const char *option = NULL, *needs = NULL;
+
+    if (opt.tee && opt.io.format != EP_CLI_JSONL) {
+        option = "tee";
+        needs = "jsonl";
+    } else if (opt.ideal && (text || opt.io.format == EP_CLI_PROM)) {
+        /* as metrics they would look like operations that took place */
+        option = "ideal";
+        needs = "jsonl or tsv";
+    } else if (opt.steps && text) {
+        option = "steps";
+        needs = "jsonl, tsv or prom";
+    }
+    if (option)
+        ep_cli_warn("cannot use --%s with that --format: it needs %s", option,
+                    needs);
+    return !option;
+}
+
 int main(int argc, char **argv)
 {
     struct ep_error err = {.code = 0};
@@ -546,15 +587,8 @@ int main(int argc, char **argv)
         (opt.tee || opt.ideal || opt.steps))
         opt.io.format = EP_CLI_JSONL;
     ep_filter_format(&opt.io);
-    if ((opt.tee && opt.io.format != EP_CLI_JSONL) ||
-        ((opt.ideal || opt.steps) && opt.io.format == EP_CLI_TEXT)) {
-        ep_cli_warn("cannot use --%s with that --format: it needs %s",
-                    opt.tee     ? "tee"
-                    : opt.ideal ? "ideal"
-                                : "steps",
-                    opt.tee ? "jsonl" : "jsonl or tsv");
+    if (!check_format())
         return EP_EXIT_TROUBLE;
-    }
     status = run_all((const char *const *)argv + first, argc - first, &err);
     if (status < 0) {
         ep_cli_error(&err);

@@ -18,9 +18,9 @@
  * - Behind the last computation: gc, layer-norm, embedding, reduction of
  *   gradients, separate gradients, clip, optimizer, each if it is there.
  *   Overlapped reduction (there are separate gradients, or a reduction begins
- *   before the layer-norm, or before the last computation ends) comes out of
- *   this chain: it waits for the last backward computation of its chunk, and
- *   the chain for it.
+ *   before the layer-norm, or before the last computation or the gc behind it
+ *   ends) comes out of this chain: it waits for the last backward computation
+ *   of its chunk, and the chain for it.
  * - Operations that wait for each other are a group: a send and its receive;
  *   the embedding of first and last stage; gathering, reduction and separate
  *   gradients of a stage over the data-parallel ranks; the clip of all.

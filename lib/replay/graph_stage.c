@@ -192,7 +192,9 @@ static bool is_overlapped(const struct ep_graph_maker *m,
                           const struct ep_graph_stage *s)
 {
     const struct ep_graph_list *rs = &s->role[EP_OP_REDUCE];
-    const struct ep_graph_op *last = ep_graph_at(m, s->chain.v[s->chain.n - 1]);
+    const struct ep_graph_list *gc = &s->role[EP_OP_GC];
+    const struct ep_graph_op *last =
+        ep_graph_at(m, gc->n ? gc->v[gc->n - 1] : s->chain.v[s->chain.n - 1]);
     double begins;
 
     if (s->role[EP_OP_SEPARATE].n)

@@ -180,6 +180,7 @@ struct maker {
     struct ep_trace *t;
     size_t types, keys; /* keys: buckets of a lane, P * types */
     uint32_t *rank;     /* [steps in order of arrival] among all */
+    uint32_t *counts;   /* at, with the steps that are left out */
     uint32_t *at;       /* [lanes * keys + 1]: where a bucket begins */
     uint32_t *order;    /* [spans] */
     uint32_t *room;     /* to merge in: the largest bucket */
@@ -255,7 +256,8 @@ static void fill_buckets(struct maker *m)
 {
     size_t buckets = m->t->lanes * m->keys, largest = 0;
 
-    m->at = ep_calloc(buckets + 2, sizeof *m->at);
+    m->counts = ep_calloc(buckets + 2, sizeof *m->counts);
+    m->at = m->counts;
     m->order = ep_calloc(m->s->n, sizeof *m->order);
     /* at[b + 2] counts, then at[b + 1] is where bucket b is filled from */
     for (size_t i = 0; i < m->s->n; i++)
@@ -272,21 +274,132 @@ static void fill_buckets(struct maker *m)
         sort_bucket(m, m->order + m->at[b], m->at[b + 1] - m->at[b]);
 }
 
+/* The same operation of the same rank: a file that was given twice, a step
+   that was run again. */
+static bool is_again(const struct ep_spans *s, uint32_t a, uint32_t b)
+{
+    return s->seq[a] == s->seq[b] && s->chunk[a] == s->chunk[b] &&
+           s->mb[a] == s->mb[b] &&
+           (s->seq[a] >= 0 || s->start[a] == s->start[b]);
+}
+
+/* " mb 5" (seq, if mb is not known; nothing, if neither is). */
+static const char *which_text(const struct ep_spans *s, uint32_t i, char *dst,
+                              size_t cap)
+{
+    *dst = '\0';
+    if (s->mb[i] >= 0)
+        (void)snprintf(dst, cap, " mb %d", s->mb[i]);
+    else if (s->seq[i] >= 0)
+        (void)snprintf(dst, cap, " seq %d", s->seq[i]);
+    return dst;
+}
+
+static int check_twice(const struct maker *m, struct ep_error *err)
+{
+    const struct ep_trace *t = m->t;
+    const uint32_t *v = m->order;
+    char which[24];
+
+    for (size_t b = 0; b < t->lanes * m->keys; b++)
+        for (size_t i = (size_t)m->at[b] + 1; i < m->at[b + 1]; i++)
+            if (is_again(m->s, v[i - 1], v[i]))
+                return ep_error_set(
+                    err, EP_EFORMAT,
+                    "cannot replay step %lld: dp=%zu,pp=%zu %s%s is there "
+                    "twice",
+                    (long long)t->step[b / m->keys / t->dp],
+                    b / m->keys % t->dp, b % m->keys / m->types,
+                    ep_ops_name(m->ops, b % m->types),
+                    which_text(m->s, v[i], which, sizeof which));
+    return 0;
+}
+
+/* Does a step lack operations of another, and have no others? */
+static bool is_part(const struct maker *m, size_t step, size_t of)
+{
+    size_t n = m->t->dp * m->keys;
+    const uint32_t *a = m->at + step * n, *b = m->at + of * n;
+    bool less = false;
+
+    for (size_t k = 0; k < n; k++) {
+        uint32_t have = a[k + 1] - a[k], want = b[k + 1] - b[k];
+
+        if (have > want)
+            return false;
+        less = less || have < want;
+    }
+    return less;
+}
+
+/* dp * P + pp of one that has no operation in a step, SIZE_MAX if all have. */
+static size_t find_bare(const struct maker *m, size_t step)
+{
+    size_t n = m->t->dp * m->keys;
+    const uint32_t *at = m->at + step * n;
+
+    for (size_t k = 0; k < n; k += m->types)
+        if (at[k] == at[k + m->types])
+            return k / m->types;
+    return SIZE_MAX;
+}
+
+/* Steps [from, to) as they are left out; a whole one is given. */
+static struct ep_trace_cut cut_of(const struct maker *m, size_t from, size_t to,
+                                  size_t whole)
+{
+    size_t n = m->t->dp * m->keys;
+    const uint32_t *at = m->at;
+
+    if (from == to)
+        return (struct ep_trace_cut){.steps = 0};
+    return (struct ep_trace_cut){.steps = to - from,
+                                 .from = m->t->step[from],
+                                 .to = m->t->step[to - 1],
+                                 .have = at[to * n] - at[from * n],
+                                 .want = (to - from) *
+                                         (at[(whole + 1) * n] - at[whole * n])};
+}
+
+/* Leave out the steps at both ends that the trace cut. */
+static void leave_ends(struct maker *m)
+{
+    struct ep_trace *t = m->t;
+    size_t lo = 0, hi = t->steps;
+    bool first, last;
+
+    while (lo < hi && find_bare(m, lo) != SIZE_MAX)
+        lo++;
+    if (lo == hi)
+        return; /* check_grid has to say it */
+    while (find_bare(m, hi - 1) != SIZE_MAX)
+        hi--;
+    first = hi - lo > 1 && is_part(m, lo, lo + 1);
+    last = hi - lo > 1 && is_part(m, hi - 1, hi - 2);
+    lo += first;
+    hi -= last;
+    t->first = cut_of(m, 0, lo, lo);
+    t->last = cut_of(m, hi, t->steps, hi - 1);
+    t->steps = hi - lo;
+    t->lanes = t->steps * t->dp;
+    memmove(t->step, t->step + lo, t->steps * sizeof *t->step);
+    m->at += lo * t->dp * m->keys;
+}
+
 /* Every rank of every stage has spans in every step. */
 static int check_grid(const struct maker *m, struct ep_error *err)
 {
     const struct ep_trace *t = m->t;
 
-    for (size_t l = 0; l < t->lanes; l++)
-        for (size_t p = 0; p < t->pp; p++) {
-            size_t b = l * m->keys + p * m->types;
+    for (size_t s = 0; s < t->steps; s++) {
+        size_t bare = find_bare(m, s);
 
-            if (m->at[b] == m->at[b + m->types])
-                return ep_error_set(
-                    err, EP_EFORMAT,
-                    "cannot replay step %lld: dp=%zu,pp=%zu has no operation",
-                    (long long)t->step[l / t->dp], l % t->dp, p);
-        }
+        if (bare != SIZE_MAX)
+            return ep_error_set(
+                err, EP_EFORMAT,
+                "cannot replay step %lld: dp=%zu,pp=%zu has no operation",
+                (long long)t->step[s], bare / t->pp, bare % t->pp);
+    }
     return 0;
 }
 
@@ -306,20 +419,17 @@ static int differ(const struct maker *m, size_t lane, size_t key,
     bool more = nhave > nwant; /* this lane has what lane 0 has not */
     const uint32_t *all = more ? have : want;
     size_t fewer = more ? nwant : nhave;
-    char what[48] = "";
+    char which[24];
 
     while (k < fewer && s->seq[want[k]] == s->seq[have[k]])
         k++;
-    if (s->mb[all[k]] >= 0)
-        (void)snprintf(what, sizeof what, " mb %d", s->mb[all[k]]);
-    else if (s->seq[all[k]] >= 0)
-        (void)snprintf(what, sizeof what, " seq %d", s->seq[all[k]]);
     return ep_error_set(
         err, EP_EFORMAT,
         "cannot replay step %lld: dp=%zu,pp=%zu %s%s %s (%zu of them, %zu at "
         "dp=0 of step %lld)",
         (long long)t->step[lane / t->dp], lane % t->dp, key / m->types,
-        ep_ops_name(m->ops, key % m->types), what,
+        ep_ops_name(m->ops, key % m->types),
+        which_text(s, all[k], which, sizeof which),
         more ? "is not at dp=0 of the first step" : "is missing", nhave, nwant,
         (long long)t->step[0]);
 }
@@ -339,15 +449,13 @@ static int check_counts(const struct maker *m, struct ep_error *err)
 static void set_bases(const struct maker *m)
 {
     struct ep_trace *t = m->t;
+    size_t n = t->dp * m->keys;
 
     t->base = ep_calloc(t->steps, sizeof *t->base);
-    for (size_t i = 0; i < t->steps; i++)
-        t->base[i] = INFINITY;
-    for (size_t i = 0; i < m->s->n; i++) {
-        double *base = &t->base[m->rank[m->s->step[i]]];
-
-        if (m->s->start[i] < *base)
-            *base = m->s->start[i];
+    for (size_t k = 0; k < t->steps; k++) {
+        t->base[k] = INFINITY;
+        for (size_t i = m->at[k * n]; i < m->at[(k + 1) * n]; i++)
+            t->base[k] = fmin(t->base[k], m->s->start[m->order[i]]);
     }
 }
 
@@ -357,7 +465,7 @@ static void fill_matrix(const struct maker *m)
     const struct ep_spans *s = m->s;
     struct ep_trace *t = m->t;
 
-    t->n = m->at[m->keys];
+    t->n = m->at[m->keys] - m->at[0];
     t->op = ep_calloc(t->n, sizeof *t->op);
     t->start = ep_calloc(t->n * t->lanes, sizeof *t->start);
     t->dur = ep_calloc(t->n * t->lanes, sizeof *t->dur);
@@ -371,7 +479,7 @@ static void fill_matrix(const struct maker *m)
         }
     }
     for (size_t k = 0; k < t->n; k++) {
-        uint32_t i = m->order[k];
+        uint32_t i = m->order[m->at[0] + k];
 
         t->op[k] = (struct ep_graph_op){
             .type = s->type[i],
@@ -389,21 +497,27 @@ static void fill_matrix(const struct maker *m)
 static int make(struct maker *m, struct ep_error *err)
 {
     struct ep_trace *t = m->t;
+    size_t whole; /* steps that no end of the trace cuts */
     int rc;
 
     t->dp = (size_t)m->s->dp_max + 1;
     t->pp = (size_t)m->s->pp_max + 1;
     rank_steps(m);
+    whole = t->steps > 2 ? t->steps - 2 : 1;
     t->lanes = t->steps * t->dp;
     m->types = ep_ops_types(m->ops);
     m->keys = t->pp * m->types;
     /* before memory is taken for ranks that are not there */
-    if (t->lanes > m->s->n || t->lanes * t->pp > m->s->n)
+    if (whole * t->dp > m->s->n || whole * t->dp * t->pp > m->s->n)
         return ep_error_set(err, EP_EFORMAT,
                             "cannot replay: %zu spans of %zu steps, dp up to "
                             "%zu, pp up to %zu: some ranks have none",
                             m->s->n, t->steps, t->dp - 1, t->pp - 1);
     fill_buckets(m);
+    rc = check_twice(m, err);
+    if (rc < 0)
+        return rc;
+    leave_ends(m);
     rc = check_grid(m, err);
     if (rc == 0)
         rc = check_counts(m, err);
@@ -425,7 +539,7 @@ int ep_trace_make(struct ep_trace *t, const struct ep_spans *s,
         return ep_error_set(err, EP_EFORMAT, "cannot replay: no spans");
     rc = make(&m, err);
     free(m.rank);
-    free(m.at);
+    free(m.counts);
     free(m.order);
     free(m.room);
     if (rc < 0)

@@ -27,7 +27,7 @@ struct ep_replay_span {
     double start, dur;
 };
 
-struct ep_spans; /* opaque: 41 bytes for each span */
+struct ep_spans; /* opaque: 39 bytes for each span */
 
 struct ep_spans *ep_spans_new(void);
 void ep_spans_free(struct ep_spans *s); /* NULL allowed */
@@ -51,6 +51,13 @@ struct ep_graph_op {
     double start, dur; /* s */
 };
 
+/* Steps at an end of the trace that were left out. */
+struct ep_trace_cut {
+    size_t steps;      /* how many; 0: none */
+    int64_t from, to;  /* the first and the last of them */
+    size_t have, want; /* operations: those that they have; if whole */
+};
+
 /* Free with ep_trace_free; fields are read-only. */
 struct ep_trace {
     size_t steps, dp, pp;   /* S, D, P */
@@ -61,6 +68,7 @@ struct ep_trace {
     struct ep_graph_op *op; /* [n], by stage, type, number */
     double *start;          /* [n][lanes] s since base */
     double *dur;            /* [n][lanes] s */
+    struct ep_trace_cut first, last; /* left out, not among the steps */
 };
 
 /*
@@ -68,10 +76,18 @@ struct ep_trace {
  * (seq, start); the k-th is the same operation in every lane. Those of role
  * EP_OP_IGNORE must not have been added.
  *
+ * Traces begin and end in the midst of a step, and not on all ranks in the same
+ * one. At both ends the steps are left out in which a stage of a rank has no
+ * operation at all (but not if all are such steps); then the outermost one, if
+ * it lacks operations that its neighbour has, and has none that that has not.
+ *
  * Errors: EP_EFORMAT "cannot replay step N: reason": no spans, a rank or a
- * stage without any, operations that one lane has and another has not (named).
- * Memory: 4 bytes for each span while at work, and the result. Cost: O(spans)
- * if each rank's operations of a type come in order, O(n log n) otherwise.
+ * stage without any, operations that one lane has and another has not (named),
+ * or that are there twice: of one seq, chunk and mb; of one start, where seq
+ * is not known.
+ * Memory: while at work 4 bytes for each span and for each type of each stage
+ * and lane, and the result. Cost: O(spans) if each rank's operations of a type
+ * come in order, O(n log n) otherwise.
  */
 int ep_trace_make(struct ep_trace *t, const struct ep_spans *s,
                   const struct ep_ops *ops, struct ep_error *err) EP_MUST_USE;

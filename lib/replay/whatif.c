@@ -116,6 +116,11 @@ double ep_whatif_worker(const struct ep_whatif *w, size_t dp, size_t pp)
     return fmin(w->of_dp[dp].all, w->of_pp[pp].all);
 }
 
+double ep_whatif_off(const struct ep_whatif *w)
+{
+    return w->delayed.all / w->traced.all - 1;
+}
+
 /* A worker and its score, to be sorted. */
 struct scored {
     double score;

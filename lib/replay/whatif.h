@@ -27,6 +27,9 @@
 /* Share of the workers that M_W idealises. */
 #define EP_WHATIF_SLOWEST 0.03
 
+/* From where on ep_whatif_off is too far for the results to be trusted. */
+#define EP_WHATIF_OFF 0.05
+
 /* One quantity: over all steps, and of each. NaN: it cannot be said. */
 struct ep_whatif_value {
     double all;
@@ -75,6 +78,10 @@ void ep_whatif_free(struct ep_whatif *w); /* all zero is allowed */
 /* The correlation of struct ep_whatif. Cost: O(n lanes). */
 double ep_whatif_correlate(const struct ep_graph *g, size_t lanes,
                            const double *cost);
+
+/* How far the replay with its launch delays ends from the trace: 0.05 is 5 %
+   late. Ought to be 0: else the trace does not follow the model of graph.h. */
+double ep_whatif_off(const struct ep_whatif *w);
 
 /* min(S_dp, S_pp) */
 double ep_whatif_worker(const struct ep_whatif *w, size_t dp, size_t pp);

@@ -15,9 +15,13 @@
 /* Rows and columns of the tables, so that all is one screen. */
 enum { OPS = 6, RANKS = 5, STAGES = 8, STEPS = 4 };
 
+/* Columns of the screen. */
+enum { WIDTH = 80 };
+
+/* What of nothing is lost is no share. */
 static void add_percent(struct ep_buf *b, double share)
 {
-    if (isnan(share))
+    if (!(fabs(share) < 10))
         ep_buf_addc(b, '-');
     else
         ep_buf_addf(b, "%.0f %%", round(100 * share) + 0.0); /* not -0 */
@@ -34,13 +38,12 @@ static void add_workers(struct ep_buf *b, const struct ep_whatif *w)
 {
     bool one = w->nworkers == 1 || w->worst.all >= 0.8 * w->slowest.all;
 
-    ep_buf_adds(b, one ? "worker " : "workers ");
+    ep_buf_adds(b, one ? "worker " : "");
     add_worker(b, w, 0);
     if (!one)
         ep_buf_addf(b, " and %zu more", w->nworkers - 1);
     ep_buf_adds(b, one ? " costs " : " cost ");
     add_percent(b, one ? w->worst.all : w->slowest.all);
-    ep_buf_adds(b, " of it");
 }
 
 static void add_cause(struct ep_buf *b, const struct ep_whatif *w,
@@ -54,27 +57,21 @@ static void add_cause(struct ep_buf *b, const struct ep_whatif *w,
         add_workers(b, w);
         break;
     case EP_CAUSE_STAGE:
-        ep_buf_addf(b, "the last stage, %zu, has too much to do (", w->pp - 1);
-        add_percent(b, w->last_stage.all);
-        ep_buf_adds(b, w->dp > 1 ? " of it), no worker is to blame"
-                                 : " of it), or its only worker is slow");
+        ep_buf_adds(b, w->dp > 1 ? "last stage overloaded, no worker to blame"
+                                 : "last stage overloaded, or its worker slow");
         break;
     case EP_CAUSE_SEQUENCE:
-        ep_buf_addf(b,
-                    "micro-batches are of unequal length (forward and "
-                    "backward go together, %.2f)",
-                    w->correlation);
+        ep_buf_adds(b, "micro-batches are of unequal length");
         break;
     case EP_CAUSE_GC:
-        ep_buf_adds(b, "garbage collection, at other times on other ranks");
+        ep_buf_adds(b, "garbage collection at different times");
         break;
     case EP_CAUSE_COMM:
         ep_buf_adds(b, "communication costs ");
         add_percent(b, ep_whatif_share(w, w->comm.all));
-        ep_buf_adds(b, " of it");
         break;
     case EP_CAUSE_LAUNCH:
-        ep_buf_addf(b, "but %.2fx through gaps between operations", w->launch);
+        ep_buf_addf(b, "but %.2fx by gaps between operations", w->launch);
         break;
     default:
         ep_buf_adds(b, "of no single cause");
@@ -85,8 +82,14 @@ static void add_cause(struct ep_buf *b, const struct ep_whatif *w,
 void ep_whatif_answer(const struct ep_whatif *w, enum ep_whatif_cause cause,
                       struct ep_buf *out)
 {
+    static const char of_it[] = " of it";
+    size_t begin = out->len;
+
     ep_buf_addf(out, "%.2fx slower than without stragglers: ", w->slowdown.all);
     add_cause(out, w, cause);
+    if ((cause == EP_CAUSE_WORKER || cause == EP_CAUSE_COMM) &&
+        out->len - begin + strlen(of_it) <= WIDTH)
+        ep_buf_adds(out, of_it);
 }
 
 /* Indices of classes, ranks or steps, the largest value first. */
@@ -137,6 +140,9 @@ void ep_whatif_evidence(const struct ep_whatif *w, const struct ep_ops *ops,
     if (!isnan(w->correlation))
         ep_buf_addf(out, "; forward-backward correlation %.2f", w->correlation);
     ep_buf_addf(out, "; gaps %.3fx", w->launch);
+    if (fabs(ep_whatif_off(w)) > EP_WHATIF_OFF)
+        ep_buf_addf(out, "; not to be trusted: the replay is off by %+.0f %%",
+                    100 * ep_whatif_off(w));
     free(r);
 }
 
@@ -171,8 +177,10 @@ static void add_ops(struct ep_buf *b, const struct ep_whatif *w,
     ep_buf_adds(ep_table_cell(&t), "share");
     for (size_t i = 0; i < n && i < OPS; i++) {
         const char *name = ep_ops_class_name(ops, r[i].i);
+        char shown[48];
 
-        ep_buf_add_escaped(ep_table_cell(&t), name, strlen(name));
+        ep_buf_adds(ep_table_cell(&t),
+                    ep_escape(shown, sizeof shown, name, strlen(name)));
         ep_buf_addf(ep_table_cell(&t), "%.3f", r[i].value);
         add_percent(ep_table_cell(&t), ep_whatif_share(w, r[i].value));
     }
@@ -229,23 +237,62 @@ static void add_grid(struct ep_buf *b, const struct ep_whatif *w)
     free(r);
 }
 
+/* The worst steps, as many as fit, and the best one. */
 static void add_steps(struct ep_buf *b, const struct ep_whatif *w,
                       const int64_t *step)
 {
     struct ranked *r = ep_calloc(w->steps, sizeof *r);
+    size_t begin = b->len, shown = 0;
+    struct ep_buf best, next;
 
     for (size_t s = 0; s < w->steps; s++)
         r[s] = (struct ranked){w->slowdown.step[s], s};
     qsort(r, w->steps, sizeof *r, compare_ranked);
+    ep_buf_init(&best);
+    ep_buf_init(&next);
+    ep_buf_addf(&best, " ... %lld %.3f", (long long)step[r[w->steps - 1].i],
+                r[w->steps - 1].value);
     ep_buf_adds(b, "steps   ");
-    for (size_t i = 0; i < w->steps && i < STEPS; i++)
-        ep_buf_addf(b, "%s%lld %.3f", i ? ", " : "", (long long)step[r[i].i],
-                    r[i].value);
-    if (w->steps > STEPS)
-        ep_buf_addf(b, " ... %lld %.3f", (long long)step[r[w->steps - 1].i],
-                    r[w->steps - 1].value);
+    for (; shown < w->steps && shown < STEPS; shown++) {
+        ep_buf_reset(&next);
+        ep_buf_addf(&next, "%s%lld %.3f", shown ? ", " : "",
+                    (long long)step[r[shown].i], r[shown].value);
+        if (shown && b->len - begin + next.len + best.len > WIDTH)
+            break;
+        ep_buf_add(b, next.ptr, next.len);
+    }
+    if (shown < w->steps)
+        ep_buf_add(b, best.ptr, best.len);
     ep_buf_addc(b, '\n');
+    ep_buf_free(&best);
+    ep_buf_free(&next);
     free(r);
+}
+
+/* What idealising the slowest workers, or the last stage, wins back. How many
+   workers there are is left out if it does not fit: the line above has it. */
+static void add_lost(struct ep_buf *b, const struct ep_whatif *w)
+{
+    struct ep_buf of, rest;
+
+    ep_buf_init(&of);
+    ep_buf_init(&rest);
+    ep_buf_addf(b, "lost    slowest %zu", w->nworkers);
+    ep_buf_addf(&of, " of %zu", w->dp * w->pp);
+    ep_buf_adds(&rest, " workers ");
+    add_percent(&rest, w->slowest.all);
+    if (w->pp > 1) {
+        ep_buf_adds(&rest, ", last stage ");
+        add_percent(&rest, w->last_stage.all);
+    }
+    ep_buf_adds(&rest, ", communication ");
+    add_percent(&rest, ep_whatif_share(w, w->comm.all));
+    if (strlen("lost    slowest 999") + of.len + rest.len <= WIDTH)
+        ep_buf_add(b, of.ptr, of.len);
+    ep_buf_add(b, rest.ptr, rest.len);
+    ep_buf_addc(b, '\n');
+    ep_buf_free(&of);
+    ep_buf_free(&rest);
 }
 
 void ep_whatif_text(const struct ep_whatif *w, const struct ep_ops *ops,
@@ -259,16 +306,8 @@ void ep_whatif_text(const struct ep_whatif *w, const struct ep_ops *ops,
     ep_num_format_duration(out, w->ideal);
     ep_buf_addf(out, "; %zu step%s of %zu x %zu (dp x pp)\n", w->steps,
                 w->steps == 1 ? "" : "s", w->dp, w->pp);
-    ep_buf_addf(out, "lost    slowest %zu of %zu workers ", w->nworkers,
-                w->dp * w->pp);
-    add_percent(out, w->slowest.all);
-    if (w->pp > 1) {
-        ep_buf_adds(out, ", last stage ");
-        add_percent(out, w->last_stage.all);
-    }
-    ep_buf_adds(out, ", communication ");
-    add_percent(out, ep_whatif_share(w, w->comm.all));
-    ep_buf_addf(out, "\nalso    gaps between operations %.3fx", w->launch);
+    add_lost(out, w);
+    ep_buf_addf(out, "also    gaps between operations %.3fx", w->launch);
     if (!isnan(w->correlation))
         ep_buf_addf(out, ", forward-backward correlation %.2f",
                     w->correlation + 0.0);

@@ -10,7 +10,8 @@
 
 /*
  * One line without its end: the answer. "1.97x slower than without
- * stragglers: worker dp 0, stage 0 costs 100 % of it"
+ * stragglers: worker dp 0, stage 0 costs 100 % of it". At most 80 columns, with
+ * S below 100 and fewer than 10,000 ranks.
  */
 void ep_whatif_answer(const struct ep_whatif *w, enum ep_whatif_cause cause,
                       struct ep_buf *out);
@@ -24,8 +25,8 @@ void ep_whatif_place(const struct ep_whatif *w, enum ep_whatif_cause cause,
                      struct ep_buf *out);
 
 /*
- * One screen: the answer, what was replayed, then operations, workers and
- * steps, each the worst first. step [steps] are the steps' numbers.
+ * One screen of 80 columns: the answer, what was replayed, then operations,
+ * workers and steps, each the worst first. step [steps] are the steps' numbers.
  */
 void ep_whatif_text(const struct ep_whatif *w, const struct ep_ops *ops,
                     const int64_t *step, enum ep_whatif_cause cause,

@@ -2,12 +2,14 @@
 /*
  * test_replay_rules.c - rules of lib/replay one by one, with results worked
  * out by hand: names of operations, limits of spans, messages of nobody,
- * overlapped reduction, several slow workers, the causes.
+ * overlapped reduction, several slow workers, the causes, traces that are cut,
+ * the width of the screen.
  */
 #include "config.h"
 
 #include "base/mem.h"
 #include "replay/whatif.h"
+#include "replay/whatif_text.h"
 #include "tap.h"
 
 #include <stdlib.h>
@@ -64,6 +66,7 @@ static void test_names(void)
 /* ==== Traces by hand ==== */
 
 struct hand {
+    int step; /* of what is added */
     struct ep_ops *ops;
     struct ep_spans *spans;
     struct ep_error err;
@@ -74,13 +77,13 @@ struct hand {
 
 static void begin(struct hand *h)
 {
-    *h = (struct hand){.ops = ep_ops_new(), .spans = ep_spans_new()};
+    *h = (struct hand){.step = 1, .ops = ep_ops_new(), .spans = ep_spans_new()};
 }
 
 static void add(struct hand *h, const char *op, int d, int p, int mb,
                 double start, double dur)
 {
-    struct ep_replay_span s = {.step = 1,
+    struct ep_replay_span s = {.step = h->step,
                                .dp = d,
                                .pp = p,
                                .mb = mb,
@@ -227,6 +230,17 @@ static void test_overlap(void)
     ok(analyse(&h) == 0);
     near(h.w.time.all, 14, 1e-12);
     end(&h);
+
+    /* nothing but gc tells: 13 s in the tail */
+    begin(&h);
+    add(&h, "forward-compute", 0, 0, 0, 0, 1);
+    add(&h, "backward-compute", 0, 0, 0, 1, 2);
+    add(&h, "gc", 0, 0, -1, 3, 5);
+    add(&h, "grads-reduce-scatter", 0, 0, -1, 3, 4);
+    add(&h, "optimizer", 0, 0, -1, 8, 1);
+    ok(analyse(&h) == 0);
+    near(h.w.time.all, 9, 1e-12);
+    end(&h);
 }
 
 /* gc between computations takes its turn there. */
@@ -268,6 +282,263 @@ static void test_skew(void)
     }
 }
 
+/* ==== Ends of a trace ==== */
+
+/* A step of two ranks of one stage, 3 + step seconds; without the operations
+   that end before, or start behind, what is traced. */
+static void add_step(struct hand *h, int step, double from, double to)
+{
+    static const char *const ops[] = {"forward-compute", "backward-compute",
+                                      "grads-reduce-scatter", "optimizer"};
+
+    h->step = step;
+    for (int i = 0; i < 4; i++)
+        for (int d = 0; d < 2; d++) {
+            double start = 100 * step + i, dur = i == 1 ? step : 1;
+
+            if (start + dur >= from && start < to)
+                add(h, ops[i], d, 0, -1, start, dur);
+        }
+}
+
+/* Which steps are left of steps [first, last] traced in [from, to). */
+static void test_ends(void)
+{
+    static const struct {
+        int first, last;
+        double from, to;
+        int left, of;        /* the first step that is left, how many */
+        size_t have1, want1; /* of the first that is left out */
+        size_t have2, want2; /* of the last one */
+        const char *message; /* NULL: replayed */
+    } cases[] = {
+        {1, 3, 0, 1e9, 1, 3, 0, 0, 0, 0, NULL},
+        {1, 3, 102.5, 1e9, 2, 2, 4, 8, 0, 0, NULL},
+        {1, 3, 0, 300.5, 1, 2, 0, 0, 2, 8, NULL},
+        {1, 3, 102.5, 302.5, 2, 1, 4, 8, 6, 8, NULL},
+        {1, 2, 102.5, 1e9, 2, 1, 4, 8, 0, 0, NULL},
+        {1, 2, 0, 202.5, 1, 1, 0, 0, 6, 8, NULL},
+        /* none of the two is whole */
+        {1, 2, 102.5, 202.5, 0, 0, 0, 0, 0, 0,
+         "cannot replay step 2: dp=0,pp=0 backward-compute is not at dp=0 of "
+         "the first step (1 of them, 0 at dp=0 of step 1)"},
+        {1, 1, 0, 102.5, 0, 0, 0, 0, 0, 0,
+         "cannot replay step 1: dp=0,pp=0 has no optimizer"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct hand h;
+        int rc;
+
+        begin(&h);
+        for (int s = cases[i].last; s >= cases[i].first; s--)
+            add_step(&h, s, cases[i].from, cases[i].to);
+        rc = analyse(&h);
+        ok(rc == (cases[i].message ? EP_EFORMAT : 0));
+        if (cases[i].message) {
+            ok(strcmp(h.err.msg, cases[i].message) == 0);
+        } else {
+            ok(h.t.steps == (size_t)cases[i].of);
+            ok(h.t.step[0] == cases[i].left);
+            near(h.t.base[0], 100 * cases[i].left, 1e-12);
+            ok(h.t.first.have == cases[i].have1);
+            ok(h.t.first.want == cases[i].want1);
+            ok(h.t.last.have == cases[i].have2);
+            ok(h.t.last.want == cases[i].want2);
+            ok(!h.t.first.steps || h.t.first.from == cases[i].first);
+            ok(!h.t.last.steps || h.t.last.to == cases[i].last);
+            /* the times are those of the steps that are left */
+            near(h.w.time.step[0], 3 + cases[i].left, 1e-12);
+        }
+        end(&h);
+    }
+}
+
+/* Ranks that begin and end in other steps: the first in 1 to 4, the second in
+   the midst of 3 to 6. Steps 1 and 2, and 5 and 6, are of one rank alone, and 3
+   is not whole. */
+static void test_ragged(void)
+{
+    struct hand h;
+
+    begin(&h);
+    for (int s = 1; s <= 6; s++)
+        for (int d = 0; d < 2; d++)
+            for (int i = 0; i < 3; i++) {
+                static const char *const ops[] = {
+                    "forward-compute", "backward-compute", "optimizer"};
+                bool traced = d == 0 ? s <= 4 : s > 3 || (s == 3 && i == 2);
+
+                h.step = s;
+                if (traced)
+                    add(&h, ops[i], d, 0, -1, 10 * s + i, 1);
+            }
+    ok(analyse(&h) == 0);
+    ok(h.t.steps == 1 && h.t.step[0] == 4);
+    near(h.t.base[0], 40, 1e-12);
+    ok(h.t.first.steps == 3 && h.t.first.from == 1 && h.t.first.to == 3);
+    ok(h.t.first.have == 10 && h.t.first.want == 18);
+    ok(h.t.last.steps == 2 && h.t.last.from == 5 && h.t.last.to == 6);
+    ok(h.t.last.have == 6 && h.t.last.want == 12);
+    end(&h);
+}
+
+/* A step in the middle is not left out, nor one that has what its neighbour
+   has not, nor a rank that has nothing. */
+static void test_not_ends(void)
+{
+    struct hand h;
+
+    begin(&h);
+    for (int s = 1; s <= 4; s++)
+        add_step(&h, s, 0, s == 2 ? 202.5 : 1e9);
+    ok(analyse(&h) == EP_EFORMAT);
+    ok(strcmp(h.err.msg,
+              "cannot replay step 2: dp=0,pp=0 optimizer is missing "
+              "(0 of them, 1 at dp=0 of step 1)") == 0);
+    end(&h);
+
+    begin(&h);
+    for (int s = 1; s <= 3; s++)
+        add_step(&h, s, 0, s == 3 ? 302.5 : 1e9);
+    add(&h, "gc", 0, 0, -1, 303, 1);
+    ok(analyse(&h) == EP_EFORMAT);
+    end(&h);
+}
+
+/* A file that is read twice, a step that is run again. */
+static void test_twice(void)
+{
+    struct hand h;
+
+    begin(&h);
+    add_step(&h, 1, 0, 1e9);
+    add_step(&h, 1, 0, 1e9);
+    ok(analyse(&h) == EP_EFORMAT);
+    ok(strcmp(
+           h.err.msg,
+           "cannot replay step 1: dp=0,pp=0 backward-compute is there twice") ==
+       0);
+    end(&h);
+
+    /* without a number another start is another operation */
+    begin(&h);
+    add(&h, "forward-compute", 0, 0, -1, 0, 1);
+    add(&h, "forward-compute", 0, 0, -1, 1, 1);
+    add(&h, "optimizer", 0, 0, -1, 2, 1);
+    ok(analyse(&h) == 0);
+    end(&h);
+
+    begin(&h);
+    h.step = 7;
+    for (int i = 0; i < 2; i++) {
+        struct ep_replay_span s = {
+            .step = 7, .dp = 1, .pp = 2, .mb = 5, .chunk = 0, .start = 9 * i};
+
+        s.type = ep_ops_find(h.ops, span_of("backward-compute"));
+        ok(ep_spans_add(h.spans, &s, &h.err) == 0);
+    }
+    for (int d = 0; d < 2; d++)
+        for (int p = 0; p < 3; p++)
+            add(&h, "optimizer", d, p, -1, 20, 1);
+    ok(analyse(&h) == EP_EFORMAT);
+    ok(strcmp(h.err.msg,
+              "cannot replay step 7: dp=1,pp=2 backward-compute mb 5 is "
+              "there twice") == 0);
+    end(&h);
+}
+
+/* ==== The screen ==== */
+
+static void set_value(struct ep_whatif_value *v, double x, size_t steps)
+{
+    v->all = x;
+    v->step = ep_calloc(steps, sizeof *v->step);
+    for (size_t s = 0; s < steps; s++)
+        v->step[s] = x + 0.001 * (double)s;
+}
+
+static struct ep_whatif_value *values(size_t n, double x, size_t steps)
+{
+    struct ep_whatif_value *v = ep_calloc(n, sizeof *v);
+
+    for (size_t i = 0; i < n; i++)
+        set_value(&v[i], x, steps);
+    return v;
+}
+
+/* A job as large as they come. */
+static void make_large(struct ep_whatif *w, const struct ep_ops *ops, size_t dp)
+{
+    *w = (struct ep_whatif){.steps = 9,
+                            .dp = dp,
+                            .pp = 16,
+                            .classes = ep_ops_classes(ops),
+                            .ideal = 12.34,
+                            .launch = 12.345,
+                            .nworkers = dp > 1 ? 492 : 1,
+                            .correlation = -0.987};
+    set_value(&w->time, 123.4, 9);
+    set_value(&w->traced, 1234, 9);
+    set_value(&w->delayed, 1234, 9);
+    set_value(&w->slowdown, 12.345, 9);
+    set_value(&w->comm, 12.345, 9);
+    set_value(&w->slowest, 1.234, 9);
+    set_value(&w->last_stage, -1.234, 9);
+    set_value(&w->worst, 0.5, 9);
+    w->cls = values(w->classes, 12.345, 9);
+    w->of_dp = values(dp, 12.345, 9);
+    w->of_pp = values(16, 12.345, 9);
+    w->worker = ep_calloc(dp * 16, sizeof *w->worker);
+    for (size_t i = 0; i < dp * 16; i++)
+        w->worker[i] = (uint32_t)(dp * 16 - 1 - i);
+}
+
+static size_t longest_line(const struct ep_buf *b)
+{
+    size_t longest = 0, begin = 0;
+
+    for (size_t i = 0; i < b->len; i++)
+        if (b->ptr[i] == '\n') {
+            longest = i - begin > longest ? i - begin : longest;
+            begin = i + 1;
+        }
+    return longest;
+}
+
+/* Whatever the cause, the screen has 80 columns. */
+static void test_screen(void)
+{
+    static const int64_t step[9] = {1700000000, 1700000001, 1700000002,
+                                    1700000003, 1700000004, 1700000005,
+                                    1700000006, 1700000007, 1700000008};
+    struct ep_ops *ops = ep_ops_new();
+    char name[120];
+    struct ep_error err;
+    struct ep_buf b;
+
+    memset(name, 'x', sizeof name);
+    memcpy(name, "gc gc ", 6);
+    ok(ep_ops_read(ops, name, sizeof name, &err) == 0);
+    ep_buf_init(&b);
+    for (size_t dp = 1; dp <= 1024; dp += 1023)
+        for (int c = 0; c < EP_CAUSES * 2; c++) {
+            struct ep_whatif w;
+
+            make_large(&w, ops, dp);
+            if (c % 2)
+                w.worst.all = w.slowest.all; /* one worker accounts for it */
+            ep_buf_reset(&b);
+            ep_whatif_text(&w, ops, step, (enum ep_whatif_cause)(c / 2), &b);
+            ok(longest_line(&b) <= 80);
+            if (longest_line(&b) > 80)
+                printf("# %.*s", (int)b.len, b.ptr);
+            ep_whatif_free(&w);
+        }
+    ep_buf_free(&b);
+    ep_ops_free(ops);
+}
+
 static void test_bad_spans(void)
 {
     static const struct {
@@ -304,6 +575,11 @@ int main(void)
     test_overlap();
     test_gc_in_between();
     test_skew();
+    test_ends();
+    test_ragged();
+    test_not_ends();
+    test_twice();
+    test_screen();
     test_bad_spans();
     return tap_done();
 }
