@@ -195,6 +195,40 @@ END
     unfollow
 }
 
+@test "--follow: what log rotation compresses is not read again" {
+    need_feature ZLIB zlib
+    mkdir d e
+    loss 1 1 >d/a
+    loss 0 0 | gzip >d/a.3.gz # there before
+    follow --lateness 0.1s d
+    wait_for 2
+    mv d/a d/a.1
+    gzip d/a.1
+    loss 2 2 >d/a
+    wait_for 3
+    loss 3 3 >e/b
+    loss 4 4 | gzip >e/b-20261130.gz # not a copy of what was read
+    mv e d/e
+    wait_for 5
+    unfollow
+    [ "$(jq -c .step out | tr '\n' ' ')" = "0 1 2 3 4 " ]
+    [ ! -s err ]
+}
+
+@test "--follow: a new file is read, be its inode that of one that is gone" {
+    need_feature ZLIB zlib
+    mkdir d
+    loss 1 1 >d/a
+    loss 2 2 | gzip >d/z.gz
+    follow --lateness 0.1s d
+    wait_for 2
+    sleep 0.3
+    rm d/z.gz
+    loss 3 3 >d/c # most file systems reuse it at once
+    wait_for 3
+    unfollow
+}
+
 @test "--follow: pipes that end are the end" {
     { loss 1 1; loss 2 2; } >in
     run -0 bash -c "cat in | timeout 10 tlmcat -f jsonl --follow | wc -l"
