@@ -60,10 +60,10 @@ unfollow() {
     [ "$output" = "$(for _ in 1 2 3 4 5; do echo "$step"; done)" ]
     [ -z "$stderr" ]
     # an object cut short behind a label is a bad line with its own number
-    { cat in; echo " 3: ${step%??}"; } >cut
-    run -2 --separate-stderr tlmcat -f jsonl cut
+    { cat in; echo " 3: ${step%??}"; } >short
+    run -2 --separate-stderr tlmcat -f jsonl short
     [ "${#lines[@]}" -eq 5 ]
-    [[ $stderr == *"cannot use cut:7: "* ]]
+    [[ $stderr == *"cannot use short:7: "* ]]
 }
 
 @test "several inputs come out by ts, or with --no-merge one after the other" {
