@@ -148,6 +148,29 @@ bad() {
     [[ $stderr == "tlmcat: cannot read folder/README: not a format that is known"* ]]
 }
 
+@test "a folder: a file with several names in it is read once" {
+    mkdir -p folder/real outside
+    cp good folder/nccl_trace_rank_5.jsonl
+    ln -s nccl_trace_rank_5.jsonl folder/latest
+    ln folder/nccl_trace_rank_5.jsonl folder/zz
+    sed 's/"rank":0/"rank":7/' good >folder/real/a
+    ln -s real folder/again
+    ln -s . folder/loop
+    ln -s nothing folder/dangling
+    cp good outside/x
+    ln -s ../outside/x folder/there # links are followed
+    n=$(wc -l <good)
+    run -0 --separate-stderr tlmcat --stats folder
+    [[ ${lines[0]} =~ ^step\ +$((3 * n))$ ]]
+    # what is no link names the file
+    echo bad >>folder/nccl_trace_rank_5.jsonl
+    run -2 --separate-stderr tlmcat --stats folder
+    [[ $stderr == *"cannot use folder/nccl_trace_rank_5.jsonl:$((n + 1)):"* ]]
+    # asked for twice is read twice
+    run -0 --separate-stderr tlmcat --stats folder/there folder/there
+    [[ ${lines[0]} =~ ^step\ +$((2 * n))$ ]]
+}
+
 @test "gzip: by content, several members, cut and damaged" {
     need_feature ZLIB zlib
     gzip -c good >a.gz

@@ -60,10 +60,10 @@ unfollow() {
     [ "$output" = "$(for _ in 1 2 3 4 5; do echo "$step"; done)" ]
     [ -z "$stderr" ]
     # an object cut short behind a label is a bad line with its own number
-    { cat in; echo " 3: ${step%??}"; } >cut
-    run -2 --separate-stderr tlmcat -f jsonl cut
+    { cat in; echo " 3: ${step%??}"; } >short
+    run -2 --separate-stderr tlmcat -f jsonl short
     [ "${#lines[@]}" -eq 5 ]
-    [[ $stderr == *"cannot use cut:7: "* ]]
+    [[ $stderr == *"cannot use short:7: "* ]]
 }
 
 @test "several inputs come out by ts, or with --no-merge one after the other" {
@@ -192,6 +192,40 @@ END
     wait_for 1
     loss 2 2 >empty/a
     wait_for 2
+    unfollow
+}
+
+@test "--follow: what log rotation compresses is not read again" {
+    need_feature ZLIB zlib
+    mkdir d e
+    loss 1 1 >d/a
+    loss 0 0 | gzip >d/a.3.gz # there before
+    follow --lateness 0.1s d
+    wait_for 2
+    mv d/a d/a.1
+    gzip d/a.1
+    loss 2 2 >d/a
+    wait_for 3
+    loss 3 3 >e/b
+    loss 4 4 | gzip >e/b-20261130.gz # not a copy of what was read
+    mv e d/e
+    wait_for 5
+    unfollow
+    [ "$(jq -c .step out | tr '\n' ' ')" = "0 1 2 3 4 " ]
+    [ ! -s err ]
+}
+
+@test "--follow: a new file is read, be its inode that of one that is gone" {
+    need_feature ZLIB zlib
+    mkdir d
+    loss 1 1 >d/a
+    loss 2 2 | gzip >d/z.gz
+    follow --lateness 0.1s d
+    wait_for 2
+    sleep 0.3
+    rm d/z.gz
+    loss 3 3 >d/c # most file systems reuse it at once
+    wait_for 3
     unfollow
 }
 

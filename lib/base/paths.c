@@ -4,10 +4,12 @@
 
 #include "base/paths.h"
 
+#include "base/intern.h"
 #include "base/mem.h"
 
 #include <errno.h>
 #include <fts.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -55,12 +57,64 @@ static int visit(FTS *walk, FTSENT *e, struct ep_paths *p, struct ep_error *err)
     }
 }
 
+/* ==== Files with several names ==== */
+
+/* Is the file at path new? Then it is known from now on. */
+static bool is_new(struct ep_intern *files, const char *path)
+{
+    struct stat st;
+    uintmax_t id[2] = {0, 0};
+    size_t before = ep_intern_count(files);
+
+    if (stat(path, &st) != 0)
+        return true; /* gone meanwhile: to be told by who opens it */
+    id[0] = st.st_dev;
+    id[1] = st.st_ino;
+    return ep_intern_add(files, (struct ep_span){(const char *)id, sizeof id},
+                         SIZE_MAX) == (long)before;
+}
+
+static bool is_link(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
+/*
+ * Of the paths from from on leave one for each file: "latest" and what it
+ * points to are the same records. A link gives way to what is none, whose name
+ * says more.
+ */
+static void drop_doubles(struct ep_paths *p, size_t from)
+{
+    size_t n = p->n - from, kept = from;
+    struct ep_intern *files = ep_intern_new();
+    bool *link = ep_calloc(n, sizeof *link), *keep = ep_calloc(n, sizeof *keep);
+
+    for (size_t i = 0; i < n; i++) {
+        link[i] = is_link(p->v[from + i].path);
+        keep[i] = !link[i] && is_new(files, p->v[from + i].path);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (keep[i] || (link[i] && is_new(files, p->v[from + i].path)))
+            p->v[kept++] = p->v[from + i];
+        else
+            free(p->v[from + i].path);
+    }
+    p->n = kept;
+    free(link);
+    free(keep);
+    ep_intern_free(files);
+}
+
 static int add_folder(struct ep_paths *p, const char *path,
                       struct ep_error *err)
 {
     char *copy = ep_strdup(path);
     char *roots[] = {copy, NULL};
     FTS *walk = fts_open(roots, FTS_LOGICAL | FTS_NOCHDIR, by_name);
+    size_t from = p->n;
     FTSENT *e;
     int rc = 0;
 
@@ -70,6 +124,7 @@ static int add_folder(struct ep_paths *p, const char *path,
         rc = visit(walk, e, p, err);
     if (walk)
         (void)fts_close(walk);
+    drop_doubles(p, from);
     free(copy);
     return rc;
 }

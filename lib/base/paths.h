@@ -24,8 +24,9 @@ struct ep_paths {
 /*
  * Append the files that path means to *p (all-zero at first): itself, or if it
  * is a folder all regular files below it, sorted by name folder by folder;
- * hidden ones (".name") are left out, links are followed. A folder without
- * files adds nothing. EP_ESYS "cannot read PATH: reason" if a folder below
+ * hidden ones (".name") are left out, links are followed. A file that is below
+ * it under several names is there once, under one that is no link if there is
+ * one. A folder without files adds nothing. EP_ESYS "cannot read PATH: reason" if a folder below
  * cannot be read; what was found until then is in *p.
  */
 int ep_paths_add(struct ep_paths *p, const char *path,

@@ -162,11 +162,50 @@ static int take_cells(struct ep_gauge_table *t, double ts, struct ep_error *err)
     return rc;
 }
 
+/* ==== Lines ==== */
+
+void ep_gauge_table_init(struct ep_gauge_table *t, double mtime)
+{
+    memset(t, 0, sizeof *t);
+    t->zone.latest = mtime >= 0 ? mtime : 0;
+    ep_buf_init(&t->scratch);
+}
+
+void ep_gauge_table_free(struct ep_gauge_table *t)
+{
+    ep_buf_free(&t->scratch);
+}
+
+int ep_gauge_table_line(struct ep_gauge_table *t, struct ep_source *s,
+                        struct ep_error *err)
+{
+    int rc = ep_source_line(s, err);
+
+    if (rc > 0) {
+        ep_strip(s->line.ptr, s->line.len, &t->scratch, &t->line);
+        s->line.ptr = t->line.text.ptr;
+        s->line.len = t->line.text.len;
+    }
+    return rc;
+}
+
+struct ep_span ep_gauge_first_line(const char **p, const char *end,
+                                   struct ep_buf *scratch)
+{
+    const char *from = *p, *nl = memchr(from, '\n', (size_t)(end - from));
+    struct ep_strip bare;
+
+    *p = nl ? nl + 1 : end;
+    ep_strip(from, (size_t)((nl ? nl : end) - from), scratch, &bare);
+    return bare.text;
+}
+
 int ep_gauge_table_row(struct ep_gauge_table *t, const struct ep_source *s,
                        int (*split)(const char *p, size_t len,
                                     struct ep_span *out, int max),
                        struct ep_error *err)
 {
+    double when;
     int n, rc;
 
     t->ncells = 0;
@@ -180,7 +219,8 @@ int ep_gauge_table_row(struct ep_gauge_table *t, const struct ep_source *s,
         return ep_error_set(err, EP_EFORMAT,
                             "%d cells, where the header has %d", n,
                             t->ncolumns);
-    rc = take_cells(t, s->mtime, err);
+    when = ep_strip_when(&t->zone, &t->line);
+    rc = take_cells(t, isnan(when) ? s->mtime : when, err);
     if (rc == 0)
         t->ncells = n;
     return rc;
@@ -254,6 +294,8 @@ static void set_record(struct ep_gauge_table *t, const char *name, double value,
 {
     ep_record_begin(r, EP_GAUGE);
     ep_record_set_num(r, EP_K_TS, t->ts);
+    if (t->line.host.len)
+        ep_record_set_span(r, EP_K_HOST, t->line.host);
     if (t->pid >= 0)
         ep_record_set_int(r, EP_K_PID, t->pid);
     if (t->gpu.ptr)

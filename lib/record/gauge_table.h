@@ -39,7 +39,6 @@ struct ep_gauge_column {
     const struct ep_gauge_unit *unit;
 };
 
-/* All-zero to begin with; nothing to free. */
 struct ep_gauge_table {
     struct ep_gauge_column columns[EP_GAUGE_COLUMNS];
     int ncolumns;
@@ -53,7 +52,25 @@ struct ep_gauge_table {
     char pci[EP_GAUGE_PCI_MAX];
     char name[EP_GAUGE_NAME_MAX + 32];
     struct ep_strip_zone zone;
+    struct ep_strip line; /* the one that was read last */
+    struct ep_buf scratch;
 };
+
+/* mtime: of the file, s since the epoch; below 0 counts as 0. */
+void ep_gauge_table_init(struct ep_gauge_table *t, double mtime);
+void ep_gauge_table_free(struct ep_gauge_table *t);
+
+/*
+ * As ep_source_line; s->line is then without what launchers and syslog put in
+ * front of it, which may say the host and a time.
+ */
+int ep_gauge_table_line(struct ep_gauge_table *t, struct ep_source *s,
+                        struct ep_error *err) EP_MUST_USE;
+
+/* The first line of [*p, end) likewise, for sniff(); *p goes behind it. The
+ * result is in scratch or in the line. */
+struct ep_span ep_gauge_first_line(const char **p, const char *end,
+                                   struct ep_buf *scratch);
 
 /*
  * The name of a sensor: prefix, then field with every byte that is no letter,
@@ -65,8 +82,8 @@ bool ep_gauge_column_name(struct ep_gauge_column *c, const char *prefix,
 /*
  * A row begins: the line that s read last. split puts its cells into out, where
  * max fit, and returns how many there are. Without a time of its own the row is
- * at s->mtime; a time of day without a date is taken to be within the 24 hours
- * before that (with a minute of grace).
+ * at that of the line's prefix, or at s->mtime; a time of day without a date is
+ * taken to be within the 24 hours before that (with a minute of grace).
  * Errors: EP_ETRUNC (no line end), EP_EFORMAT: a NUL, not as many cells as there
  * are columns, or time, index or pid not what they should be. The row gives no
  * records then.

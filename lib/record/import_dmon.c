@@ -166,7 +166,7 @@ static int next(void *ctx, struct ep_source *s, struct ep_record *r,
         rc = ep_gauge_table_next(&self->table, r, err);
         if (rc != 0)
             return rc;
-        rc = ep_source_line(s, err);
+        rc = ep_gauge_table_line(&self->table, s, err);
         if (rc <= 0)
             return rc;
         line = ep_gauge_trim((struct ep_span){s->line.ptr, s->line.len});
@@ -181,8 +181,19 @@ static int next(void *ctx, struct ep_source *s, struct ep_record *r,
 
 static void *begin(struct ep_source *s)
 {
-    (void)s;
-    return ep_calloc(1, sizeof(struct dmon));
+    struct dmon *self = ep_calloc(1, sizeof *self);
+
+    ep_gauge_table_init(&self->table, s->mtime);
+    return self;
+}
+
+static void end(void *ctx)
+{
+    struct dmon *self = ctx;
+
+    if (self)
+        ep_gauge_table_free(&self->table);
+    free(self);
 }
 
 /* Do titles say what only dmon has? */
@@ -194,32 +205,38 @@ static bool has_known(const struct ep_span *w, int n)
     return false;
 }
 
+/* The words of a line that begins with a #; -1 if it does not. */
+static int header_words(struct ep_span line, struct ep_span *out, int max)
+{
+    return line.len && *line.ptr == '#'
+               ? words(line.ptr + 1, line.len - 1, out, max)
+               : -1;
+}
+
 /* "# gpu pwr" and below "# Idx W"; the second line may not be there (yet). */
 static int sniff(const char *head, size_t len, const char *name)
 {
+    const char *p = head, *end_of_head = head + len;
+    struct ep_buf scratch;
     struct ep_span w[64];
-    const char *nl = memchr(head, '\n', len);
-    size_t first = nl ? (size_t)(nl - head) : len, from;
-    int titles, sure;
+    int titles, sure = 0;
 
     (void)name;
-    if (!len || *head != '#')
-        return 0;
-    titles = words(head + 1, first - 1, w, 64);
-    if (titles < 2 || titles > 64 || !has(w, titles, "gpu"))
-        return 0;
-    sure = has_known(w, titles) ? 60 : 0;
-    from = first + 1;
-    if (from >= len || head[from] != '#')
-        return sure;
-    nl = memchr(head + from, '\n', len - from);
-    if (!nl)
-        return sure;
-    return words(head + from + 1, (size_t)(nl - head) - from - 1, w, 64) ==
-                       titles &&
-                   has(w, titles, "Idx")
-               ? 95
-               : 0;
+    ep_buf_init(&scratch);
+    titles =
+        header_words(ep_gauge_first_line(&p, end_of_head, &scratch), w, 64);
+    if (titles >= 2 && titles <= 64 && has(w, titles, "gpu")) {
+        bool whole = memchr(p, '\n', (size_t)(end_of_head - p)) != NULL;
+        int units;
+
+        sure = has_known(w, titles) ? 60 : 0;
+        units =
+            header_words(ep_gauge_first_line(&p, end_of_head, &scratch), w, 64);
+        if (units >= 0 && whole)
+            sure = units == titles && has(w, titles, "Idx") ? 95 : 0;
+    }
+    ep_buf_free(&scratch);
+    return sure;
 }
 
 const struct ep_importer ep_import_dmon = {
@@ -228,5 +245,5 @@ const struct ep_importer ep_import_dmon = {
     .sniff = sniff,
     .begin = begin,
     .next = next,
-    .end = free,
+    .end = end,
 };

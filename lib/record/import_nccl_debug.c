@@ -12,8 +12,8 @@
  * A call is written when it is enqueued and never when it has ended, so it has
  * no duration and cannot be a coll record: it becomes a gauge (nccl_op_count)
  * with the keys of one. A gauge needs a time. Only warnings have one by
- * default; the others have if NCCL_DEBUG_TIMESTAMP_LEVELS or the container
- * runtime adds it. A call or warning without is left out. That a communicator
+ * default; the others have if NCCL_DEBUG_TIMESTAMP_LEVELS, the container
+ * runtime or syslog adds it. A call or warning without is left out. That a communicator
  * exists is a fact that holds for the whole log: without a time of its own it
  * gets the one at which the log was written last.
  *
@@ -154,13 +154,13 @@ static void set_comm(struct debug *self, const struct comm *comm,
 }
 
 /* When a message was written: as it says itself, or the line's prefix. */
-static double time_of(const struct debug *self, const struct ep_nccl_message *m)
+static double time_of(struct debug *self, const struct ep_nccl_message *m)
 {
-    return isnan(m->ts) ? self->prefix.ts : m->ts;
+    return isnan(m->ts) ? ep_strip_when(&self->messages.zone, &self->prefix)
+                        : m->ts;
 }
 
-static double time_of_fact(const struct debug *self,
-                           const struct ep_nccl_message *m)
+static double time_of_fact(struct debug *self, const struct ep_nccl_message *m)
 {
     double ts = time_of(self, m);
 
@@ -482,6 +482,7 @@ static void *begin(struct ep_source *s)
     self->processes = ep_intern_new();
     self->addresses = ep_intern_new();
     self->mtime = s->mtime >= 0 ? s->mtime : 0;
+    self->messages.zone.latest = self->mtime;
     return self;
 }
 

@@ -197,9 +197,11 @@ static void take_run(struct ep_nt_text *t, struct ep_cursor c)
         (void)ep_cursor_uint(&c, &t->run.iters);
 }
 
-static double line_time(const struct ep_nt_text *t)
+static double line_time(struct ep_nt_text *t)
 {
-    return isnan(t->strip.ts) ? t->mtime : t->strip.ts;
+    double ts = ep_strip_when(&t->zone, &t->strip);
+
+    return isnan(ts) ? t->mtime : ts;
 }
 
 /* "Avg bus bandwidth    : 234.5": what follows the colon as a gauge. */
@@ -401,7 +403,7 @@ struct ep_nt_text *ep_nt_text_new(double mtime)
 
     ep_nt_run_init(&t->run);
     ep_buf_init(&t->scratch);
-    t->mtime = mtime;
+    t->mtime = t->zone.latest = mtime;
     usual_columns(t);
     return t;
 }

@@ -10,8 +10,8 @@
  *
  * Neither form says a global rank: a rank here is one in the communicator. A
  * host is an address. Times are local and without a zone (JSON, monitor), or
- * not there at all (text): then the record has the time at which the file was
- * written last. That a rank is missing is known since the time of the report
+ * not there at all (text): then the record has that of the line's prefix, or
+ * the time at which the file was written last. That a rank is missing is known since the time of the report
  * only; the eid is made of the rank, so that repeated reports tell the same.
  *
  * A rank that answers but has left the communicator (as at its end) is no
@@ -202,14 +202,16 @@ static int read_line(struct ep_ras *self, struct ep_source *s,
 {
     struct ep_strip text;
     int rc = ep_source_line(s, err);
+    double ts;
 
     if (rc < 0)
         self->json.depth = 0;
     if (rc <= 0)
         return rc;
     ep_strip(s->line.ptr, s->line.len, &self->scratch, &text);
-    if (!isnan(text.ts))
-        self->ts = text.ts;
+    ts = ep_strip_when(&self->zone, &text);
+    if (!isnan(ts))
+        self->ts = ts;
     self->at = text.text.ptr;
     self->end = self->at + text.text.len;
     return 1;
@@ -251,7 +253,7 @@ static void *begin(struct ep_source *s)
     ep_buf_init(&self->scratch);
     ep_buf_init(&self->json.text);
     ep_ras_clear(&self->subject);
-    self->ts = s->mtime >= 0 ? s->mtime : 0;
+    self->ts = self->zone.latest = s->mtime >= 0 ? s->mtime : 0;
     self->size = -1;
     self->told = -1;
     return self;

@@ -251,7 +251,7 @@ static int next(void *ctx, struct ep_source *s, struct ep_record *r,
         rc = ep_gauge_table_next(&self->table, r, err);
         if (rc != 0)
             return rc;
-        rc = ep_source_line(s, err);
+        rc = ep_gauge_table_line(&self->table, s, err);
         if (rc <= 0)
             return rc;
         if (is_blank(&s->line))
@@ -274,8 +274,19 @@ static int next(void *ctx, struct ep_source *s, struct ep_record *r,
 
 static void *begin(struct ep_source *s)
 {
-    (void)s;
-    return ep_calloc(1, sizeof(struct smi));
+    struct smi *self = ep_calloc(1, sizeof *self);
+
+    ep_gauge_table_init(&self->table, s->mtime);
+    return self;
+}
+
+static void end(void *ctx)
+{
+    struct smi *self = ctx;
+
+    if (self)
+        ep_gauge_table_free(&self->table);
+    free(self);
 }
 
 /* ==== Recognising ==== */
@@ -304,20 +315,9 @@ static bool is_row(const char *line, size_t len)
     return cells > 1 && typical > 0;
 }
 
-static int sniff(const char *head, size_t len, const char *name)
+/* How sure is it by its first line that an input is ours? */
+static int sniff_line(struct ep_span line)
 {
-    const char *p = head, *end_of_head = head + len, *nl;
-    struct ep_span line;
-
-    (void)name;
-    do {
-        nl = memchr(p, '\n', (size_t)(end_of_head - p));
-        line = ep_gauge_trim(
-            (struct ep_span){p, (size_t)((nl ? nl : end_of_head) - p)});
-        p = nl ? nl + 1 : end_of_head;
-    } while (!line.len && nl);
-    if (!line.len)
-        return 0;
     switch (header(line.ptr, line.len)) {
     case 2: /* one word is not much, unless it has a unit */
         return memchr(line.ptr, ',', line.len) ||
@@ -332,11 +332,28 @@ static int sniff(const char *head, size_t len, const char *name)
     return is_row(line.ptr, line.len) ? 25 : 0;
 }
 
+static int sniff(const char *head, size_t len, const char *name)
+{
+    const char *p = head, *end_of_head = head + len;
+    struct ep_buf scratch;
+    struct ep_span line;
+    int sure;
+
+    (void)name;
+    ep_buf_init(&scratch);
+    do
+        line = ep_gauge_trim(ep_gauge_first_line(&p, end_of_head, &scratch));
+    while (!line.len && p < end_of_head);
+    sure = line.len ? sniff_line(line) : 0;
+    ep_buf_free(&scratch);
+    return sure;
+}
+
 const struct ep_importer ep_import_smi = {
     .name = "nvidia-smi",
     .what = "nvidia-smi --query-gpu=... --format=csv, with its header",
     .sniff = sniff,
     .begin = begin,
     .next = next,
-    .end = free,
+    .end = end,
 };

@@ -13,6 +13,7 @@
 #include "base/url.h"
 #include "record/stream_impl.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -44,19 +45,46 @@ static bool is_new(struct live *l, const char *path)
 
 /*
  * Is there something to open at path? Not if it is open already, be it under
- * the name that it had before it was rotated away.
+ * the name that it had before it was rotated away. The number of a file that
+ * was deleted is soon that of another, which is told by when it was made; a
+ * file system that does not keep that (NFS) says 0.
  */
 static bool is_unread(struct live *l, const char *path)
 {
     bool fresh = is_new(l, path);
-    struct stat st;
-    char inode[64];
+    struct statx st;
+    char inode[128];
 
-    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+    if (statx(AT_FDCWD, path, 0, STATX_TYPE | STATX_INO | STATX_BTIME, &st) !=
+            0 ||
+        !S_ISREG(st.stx_mode))
         return fresh;
-    (void)snprintf(inode, sizeof inode, "inode %jx %jx", (uintmax_t)st.st_dev,
-                   (uintmax_t)st.st_ino);
+    (void)snprintf(inode, sizeof inode, "inode %x:%x %jx %jd.%u",
+                   st.stx_dev_major, st.stx_dev_minor, (uintmax_t)st.stx_ino,
+                   (intmax_t)st.stx_btime.tv_sec, st.stx_btime.tv_nsec);
     return is_new(l, inode) && fresh;
+}
+
+/*
+ * Is it what log rotation compressed, NAME.1.gz or NAME-20261130.gz where NAME
+ * is among the first paths known? Then all that is in it was read before.
+ */
+static bool is_rotated(struct live *l, const char *path, size_t first)
+{
+    size_t n = strlen(path);
+    long id;
+
+    if (n < 3 || strcmp(path + n - 3, ".gz") != 0)
+        return false;
+    n -= 3;
+    id = ep_intern_add(l->known, (struct ep_span){path, n}, 0);
+    if (id < 0) {
+        while (n && strchr("0123456789-", path[n - 1]))
+            n--;
+        n -= n && path[n - 1] == '.';
+        id = ep_intern_add(l->known, (struct ep_span){path, n}, 0);
+    }
+    return id >= 0 && (size_t)id < first;
 }
 
 /* Open a path: true unless it is not there. */
@@ -121,6 +149,7 @@ void ep_stream_scan(struct ep_stream *s)
 {
     struct ep_paths paths = {0};
     struct ep_error err;
+    size_t known;
 
     if (!s->live.known)
         s->live.known = ep_intern_new();
@@ -130,8 +159,11 @@ void ep_stream_scan(struct ep_stream *s)
             ep_stream_complain(s, &err);
         s->live.may_grow |= may_grow(s->given[i]);
     }
+    known = ep_intern_count(s->live.known);
     for (size_t i = 0; i < paths.n && !s->error.code; i++)
-        if (is_unread(&s->live, paths.v[i].path) && !open_path(s, &paths.v[i]))
+        if (is_unread(&s->live, paths.v[i].path) &&
+            !is_rotated(&s->live, paths.v[i].path, known) &&
+            !open_path(s, &paths.v[i]))
             wait_for(s, paths.v[i].path);
     ep_paths_free(&paths);
     s->live.scanned = now();

@@ -118,7 +118,10 @@ size_t ep_strip_time(struct ep_strip_zone *zone, const char *s, size_t len,
 size_t ep_strip_stamp(struct ep_strip_zone *zone, const char *s, size_t len,
                       double *ts);
 
-/* The time that the prefixes of a line say, or NaN. */
+/*
+ * The time that the prefixes of a line say, or NaN. zone->latest is raised to
+ * it: a log that goes on for years has the next year's dates behind it.
+ */
 double ep_strip_when(struct ep_strip_zone *zone, const struct ep_strip *s);
 
 #endif

@@ -335,7 +335,9 @@ double ep_strip_when(struct ep_strip_zone *zone, const struct ep_strip *s)
 {
     double ts;
 
-    if (s->stamp.len && ep_strip_stamp(zone, s->stamp.ptr, s->stamp.len, &ts))
-        return ts;
-    return s->ts;
+    if (!s->stamp.len || !ep_strip_stamp(zone, s->stamp.ptr, s->stamp.len, &ts))
+        ts = s->ts;
+    if (ts > zone->latest) /* not so if it is NaN */
+        zone->latest = ts;
+    return ts;
 }

@@ -116,6 +116,27 @@ static void check_lists(void)
                    UINT32_C(1) << EP_COLL));
 }
 
+/* A number of bytes may have a unit. */
+static void check_bytes(void)
+{
+    static const char coll[] =
+        "{\"type\":\"coll\",\"op\":\"all_reduce\",\"comm\":\"c\","
+        "\"dur\":1,\"bytes\":1048576}";
+    static const char *const yes[] = {"bytes>=1MiB",   "bytes>1MB",
+                                      "bytes=1048576", "bytes=1024KiB",
+                                      "bytes<0.5GiB",  "bytes<=1M"};
+    static const char *const no[] = {"bytes>1MiB", "bytes<1MB", "bytes=1MB"};
+    static const char *const bad[] = {"bytes>1s", "bytes=MiB", "rank>1MiB"};
+    struct ep_error err;
+
+    for (size_t i = 0; i < sizeof yes / sizeof yes[0]; i++)
+        ok(wanted(coll, &yes[i], 1, &err) == 1);
+    for (size_t i = 0; i < sizeof no / sizeof no[0]; i++)
+        ok(wanted(coll, &no[i], 1, &err) == 0);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        ok(wanted(coll, &bad[i], 1, &err) == EP_EUSAGE);
+}
+
 /* from is a number in a plan. */
 static void check_from(void)
 {
@@ -313,6 +334,7 @@ int main(void)
     tzset();
     check_where();
     check_lists();
+    check_bytes();
     check_from();
     check_globs();
     check_times();
