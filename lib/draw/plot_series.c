@@ -25,7 +25,7 @@ static void add_part(struct ep_buf *b, size_t from, const char *what,
     ep_buf_adds(b, b->len > from ? ", " : "");
     ep_buf_adds(b, what);
     if (name)
-        ep_buf_add_escaped(b, name, strlen(name));
+        ep_plot_add_name(b, name);
 }
 
 void ep_plot_add_who(struct ep_buf *b, const struct ep_plots *p,
