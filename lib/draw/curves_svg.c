@@ -61,7 +61,7 @@ static void add_classes(struct curves_svg *d)
                 "stroke-linecap:round}.l:hover{stroke-width:3}"
                 ".ln{stroke:#24292f;stroke-width:2.2;stroke-opacity:.55}"
                 ".ld{stroke-dasharray:5 3}"
-                ".lm{stroke:#57606a;stroke-width:1.6}"
+                ".lm{stroke:#57606a;stroke-width:1.6;stroke-dasharray:8 3}"
                 ".b{fill:#8b949e;fill-opacity:.25}"
                 ".m0{stroke:#d55e00;fill:#d55e00}"
                 ".m1{stroke:#009e73;fill:#009e73}"

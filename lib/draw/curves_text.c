@@ -87,7 +87,7 @@ static int32_t colour_of(const struct ep_curves *c, size_t i)
 
 static uint32_t letter_of(size_t i)
 {
-    return (uint32_t)("abcdefgh"[i % 8]);
+    return (uint32_t)("abcdefghi"[i % 9]);
 }
 
 static void band(struct curves_text *d)

@@ -139,12 +139,13 @@ struct series *ep_plot_series(const struct ep_plots *p, const struct points *of,
 void ep_plot_series_free(struct series *s, size_t n);
 
 /*
- * Draw series: all if there are no more than EP_CURVES_MAX, else the span and
- * the median of all and, over them, those with the greatest score: one at
- * least, and of the others those above 1.05 times the median score.
+ * Draw series: all if there are fewer than EP_CURVES_MAX, else the span and the
+ * median of all and, over them, those with the greatest score: one at least, up
+ * to six, of the others those above 1.05 times the median score. whole: the
+ * first one is the whole job, which is always drawn and not counted.
  */
 void ep_plot_draw_series(struct ep_curves *c, struct series *s, size_t n,
-                         const struct ep_plot_choice *choice,
+                         bool whole, const struct ep_plot_choice *choice,
                          const struct ep_look *look, struct ep_buf *out);
 
 #endif

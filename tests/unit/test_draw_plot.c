@@ -359,6 +359,29 @@ static void test_choice(void)
     ep_buf_free(&b);
 }
 
+/* The whole step is there however many ranks there are. */
+static void test_whole_step(void)
+{
+    for (int ranks = 1; ranks <= 20; ranks++) {
+        struct ep_plots *p = ep_plots_new(ALL);
+        struct ep_buf svg, text;
+
+        ep_buf_init(&svg);
+        ep_buf_init(&text);
+        for (int step = 0; step < 5; step++)
+            for (int r = 0; r < ranks; r++)
+                add_step(p, r, step, 3, r == 0 ? 2.5 : 2);
+        ok(draw(p, EP_PLOT_PACE, &svg, &text));
+        ok(strstr(svg.ptr, "<title>whole step: 3 s to 3 s") != NULL);
+        ok(strstr(text.ptr, "whole step") != NULL);
+        ok(!strstr(svg.ptr, "span of all") == (ranks <= 8));
+        ok(strstr(svg.ptr, "<title>rank 0: 2.5 s to 2.5 s") != NULL);
+        ep_plots_free(p);
+        ep_buf_free(&svg);
+        ep_buf_free(&text);
+    }
+}
+
 static void add_cost(struct ep_plots *p, const char *job, const char *what,
                      const char *id, double slowdown)
 {
@@ -485,6 +508,7 @@ int main(void)
     test_slots();
     test_kinds();
     test_choice();
+    test_whole_step();
     test_heat();
     test_long_names();
     test_many_ranks();
