@@ -196,6 +196,8 @@ static void draw_below(struct grid_text *d, int y)
                       .x = d->names,
                       .y = y};
 
+    if (!p.g)
+        return;
     p.v = p.g->v;
     draw_panel(d, &p);
 }
@@ -371,8 +373,8 @@ void ep_grid_text(const struct ep_grid *g, const struct ep_look *look,
     else
         draw_rows(&d, NULL, g->rows, 1, d.head);
     y = d.head + d.lines;
-    if (g->below)
-        draw_below(&d, y++);
+    draw_below(&d, y);
+    y += g->below != NULL;
     columns(&d, y);
     legend(&d, y + 2);
     ep_canvas_print(d.c, out);

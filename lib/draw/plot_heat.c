@@ -136,8 +136,8 @@ static void find_rows(struct heat *h)
     h->rows = distinct(h->row, w->n, sizeof *h->row, by_row);
     h->cols = distinct(h->pp, w->n, sizeof *h->pp, by_number);
     h->cols = h->cols < COLUMNS ? h->cols : COLUMNS;
-    if (h->rows > EP_PLOT_CELLS / h->cols)
-        h->rows = EP_PLOT_CELLS / h->cols;
+    if (h->rows > EP_PLOT_CELLS / (h->cols ? h->cols : 1))
+        h->rows = EP_PLOT_CELLS / h->cols; /* there is a column then */
 }
 
 /* A cell for several: the worst stays. */
