@@ -161,6 +161,7 @@ static void take_link(struct ep_plots *p, const struct ep_record *r)
 static void take_whatif(struct ep_plots *p, const struct ep_record *r)
 {
     struct ep_plot_whatif w = {
+        .job = ep_record_str(r, EP_K_JOB),
         .what = ep_record_str(r, EP_K_WHAT),
         .id = ep_record_str(r, EP_K_ID),
         .slowdown = ep_record_num(r, EP_K_SLOWDOWN),

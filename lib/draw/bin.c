@@ -39,22 +39,34 @@ void ep_bin_m4(const double *x, const double *y, size_t n, double lo, double hi,
     }
 }
 
-void ep_bin_blocks(const double *v, size_t rows, size_t cols, size_t brows,
-                   size_t bcols, bool low, size_t *at)
+size_t ep_bin_size(size_t n, size_t most, bool even)
 {
-    for (size_t i = 0; i < brows * bcols; i++)
-        at[i] = SIZE_MAX;
-    for (size_t br = 0; br < brows; br++)
-        for (size_t r = br * rows / brows; r < (br + 1) * rows / brows; r++)
-            for (size_t bc = 0; bc < bcols; bc++)
-                for (size_t c = bc * cols / bcols; c < (bc + 1) * cols / bcols;
-                     c++) {
-                    size_t *best = &at[br * bcols + bc], i = r * cols + c;
+    size_t each = ep_bin_count(n, most), size = 1;
 
-                    if (isnan(v[i]))
-                        continue;
-                    if (*best == SIZE_MAX ||
-                        (low ? v[i] < v[*best] : v[i] > v[*best]))
-                        *best = i;
-                }
+    while (even && size < each)
+        size *= 2;
+    return even ? size : each;
+}
+
+size_t ep_bin_count(size_t n, size_t each)
+{
+    return n / each + (n % each != 0);
+}
+
+void ep_bin_blocks(const double *v, size_t rows, size_t cols, size_t rper,
+                   size_t cper, bool low, size_t *at)
+{
+    size_t bcols = ep_bin_count(cols, cper);
+
+    for (size_t i = 0; i < ep_bin_count(rows, rper) * bcols; i++)
+        at[i] = SIZE_MAX;
+    for (size_t r = 0; r < rows; r++)
+        for (size_t c = 0; c < cols; c++) {
+            size_t *best = &at[r / rper * bcols + c / cper], i = r * cols + c;
+
+            if (isnan(v[i]))
+                continue;
+            if (*best == SIZE_MAX || (low ? v[i] < v[*best] : v[i] > v[*best]))
+                *best = i;
+        }
 }

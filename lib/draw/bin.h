@@ -37,15 +37,28 @@ void ep_bin_m4(const double *x, const double *y, size_t n, double lo, double hi,
 size_t ep_bin_of(double v, double lo, double hi, size_t n);
 
 /*
- * The worst cell of each block of a matrix that is cut into brows x bcols
- * blocks: block i of rows is [i rows / brows, (i + 1) rows / brows).
+ * How many of n things have to share a place so that there are at most most
+ * places: all but the last hold as many. even: a power of two, so that a
+ * place holds whole nodes of ranks, or a node several places.
  *
- * v       [rows][cols] double, NaN: nothing there; brows <= rows, bcols <= cols
+ * n, most >= 1
+ */
+size_t ep_bin_size(size_t n, size_t most, bool even);
+
+/* The places that n things take, so many in each. */
+size_t ep_bin_count(size_t n, size_t each);
+
+/*
+ * The worst cell of each block of a matrix that is cut into blocks of
+ * rper x cper cells; those of the last row and column may be smaller.
+ *
+ * v       [rows][cols] double, NaN: nothing there; rper, cper >= 1
  * low     the least is the worst, else the greatest; of equals the first
- * at      [brows][bcols] written: index into v, SIZE_MAX if all are NaN
+ * at      [ep_bin_count(rows, rper)][ep_bin_count(cols, cper)] written: index
+ *         into v, SIZE_MAX if all are NaN
  * Cost: O(rows cols); no allocation.
  */
-void ep_bin_blocks(const double *v, size_t rows, size_t cols, size_t brows,
-                   size_t bcols, bool low, size_t *at);
+void ep_bin_blocks(const double *v, size_t rows, size_t cols, size_t rper,
+                   size_t cper, bool low, size_t *at);
 
 #endif

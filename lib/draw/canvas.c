@@ -113,6 +113,40 @@ void ep_canvas_text_in(struct ep_canvas *c, int x, int y, int width,
     }
 }
 
+int ep_canvas_wrap(struct ep_canvas *c, const int at[2], int width, int most,
+                   const char *text)
+{
+    for (int lines = 1;; lines++) {
+        size_t len = strlen(text), n = 0, blank = 0, used;
+
+        for (int i = 0; i < width && n < len; i++, n += used) {
+            (void)decode(text + n, len - n, true, &used);
+            blank = text[n] == ' ' ? n : blank;
+        }
+        blank = text[n] == ' ' || !blank ? n : blank;
+        if (lines == most || n == len) {
+            if (c)
+                ep_canvas_text_in(c, at[0], at[1] + lines - 1, width, text);
+            return lines;
+        }
+        if (c) {
+            char *line = ep_strndup(text, blank);
+
+            ep_canvas_text(c, at[0], at[1] + lines - 1, line, EP_NO_COLOUR);
+            free(line);
+        }
+        text += blank + (text[blank] == ' ');
+    }
+}
+
+int ep_canvas_head(struct ep_canvas *c, int width, const char *title,
+                   const char *summary)
+{
+    int n = ep_canvas_wrap(c, (const int[2]){0, 0}, width, 2, title);
+
+    return n + ep_canvas_wrap(c, (const int[2]){0, n}, width, 3, summary);
+}
+
 int ep_canvas_columns(const char *text)
 {
     size_t len = strlen(text), used;

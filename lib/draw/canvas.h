@@ -50,6 +50,17 @@ void ep_canvas_text(struct ep_canvas *c, int x, int y, const char *text,
 void ep_canvas_text_in(struct ep_canvas *c, int x, int y, int width,
                        const char *text);
 
+/*
+ * Text from x, y on, in lines of width columns, wrapped at blanks; at most
+ * most lines, the last cut. Returns how many. c: NULL: only count.
+ */
+int ep_canvas_wrap(struct ep_canvas *c, const int at[2], int width, int most,
+                   const char *text);
+
+/* Heading and summary at the top: two lines and three at most. As above. */
+int ep_canvas_head(struct ep_canvas *c, int width, const char *title,
+                   const char *summary);
+
 /* Its last character at x. */
 void ep_canvas_text_end(struct ep_canvas *c, int x, int y, const char *text);
 

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { EP_CURVES_MAX = 8, EP_CURVES_MARKS = 200 };
+enum { EP_CURVES_MAX = 9, EP_CURVES_MARKS = 200 };
 
 struct ep_curve {
     const char *name;

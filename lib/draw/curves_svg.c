@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define HEAD 52.0 /* heading and summary */
 #define ENTRY 18.0
 #define MARK_ROW 15.0
 #define MARK_ROWS 3
@@ -21,6 +20,8 @@
 #define BOTTOM 48.0
 #define MARGIN 16.0
 #define LABEL 150.0 /* widest label of a mark */
+#define LONE 3.0    /* half of the dash that a lone point is */
+#define HOVERS 200  /* of those, at most */
 #define HOVER 7.0   /* width of what reacts to the pointer, at least */
 
 struct curves_svg {
@@ -28,6 +29,7 @@ struct curves_svg {
     struct ep_svg s;
     struct ep_buf text;
     struct ep_axis x, y;
+    double head; /* where heading and summary end */
     double width, height, left, right, top, bottom; /* of the plot */
     size_t columns;
     int rows; /* of labels of marks */
@@ -59,7 +61,7 @@ static void add_classes(struct curves_svg *d)
                 "stroke-linecap:round}.l:hover{stroke-width:3}"
                 ".ln{stroke:#24292f;stroke-width:2.2;stroke-opacity:.55}"
                 ".ld{stroke-dasharray:5 3}"
-                ".lm{stroke:#57606a;stroke-width:1.6}"
+                ".lm{stroke:#57606a;stroke-width:1.6;stroke-dasharray:8 3}"
                 ".b{fill:#8b949e;fill-opacity:.25}"
                 ".m0{stroke:#d55e00;fill:#d55e00}"
                 ".m1{stroke:#009e73;fill:#009e73}"
@@ -126,14 +128,25 @@ static void band(struct curves_svg *d)
     ep_svg_path_end(&d->s, b->middle);
 }
 
+/* One point that no line leads to: a dash that can be seen. */
+static void lone_point(const struct pen *p)
+{
+    struct ep_svg *s = &p->d->s;
+    double x = s->pen_x, y = s->pen_y;
+
+    if (!p->alone)
+        return;
+    ep_svg_move(s, x - LONE, y);
+    ep_svg_to(s, x + LONE, y);
+}
+
 static void draw(void *ctx, double x, double y, bool move)
 {
     struct pen *p = ctx;
     double px = at_x(p->d, x), py = at_y(p->d, y);
 
     if (move) {
-        if (p->alone) /* one point: a short dash */
-            ep_svg_to(&p->d->s, p->d->s.pen_x + 0.6, p->d->s.pen_y);
+        lone_point(p);
         ep_svg_move(&p->d->s, px, py);
     } else {
         ep_svg_to(&p->d->s, px, py);
@@ -181,8 +194,7 @@ static void curve(struct curves_svg *d, size_t i)
     curve_class(cls, c);
     ep_svg_path(&d->s, cls);
     ep_curve_trace(c, &d->x, d->columns, draw, &p);
-    if (p.alone)
-        ep_svg_to(&d->s, d->s.pen_x + 0.6, d->s.pen_y);
+    lone_point(&p);
     curve_title(d, c);
     ep_svg_path_end(&d->s, d->text.ptr);
 }
@@ -196,6 +208,7 @@ static void hover(struct curves_svg *d)
     for (size_t i = 0; i < d->c->n; i++)
         most = d->c->curve[i].n > most ? d->c->curve[i].n : most;
     n = n < most ? n : most;
+    n = n < HOVERS ? n : HOVERS;
     if (!n)
         return;
     col = ep_calloc(n * d->c->n, sizeof *col);
@@ -309,7 +322,7 @@ static double entry(struct curves_svg *d, double at[2], const char *cls,
 /* All entries; returns the base line of the last. */
 static double legend(struct curves_svg *d)
 {
-    double at[2] = {MARGIN, HEAD + 12};
+    double at[2] = {MARGIN, d->head + 12};
 
     for (size_t i = 0; i < d->c->n; i++) {
         char cls[24];
@@ -357,6 +370,8 @@ void ep_curves_svg(const struct ep_curves *c, const struct ep_look *look,
     ep_buf_init(&body);
     d.s.out = &body; /* its height is known when the legend is */
     d.width = look->width > 0 ? look->width : 960;
+    d.head =
+        EP_SVG_HEAD + ep_svg_head_more(d.width - 2 * MARGIN, title, c->summary);
     y = legend(&d);
     lay_out(&d, look, y);
     frame(&d);
@@ -367,10 +382,7 @@ void ep_curves_svg(const struct ep_curves *c, const struct ep_look *look,
     marks(&d);
     ep_svg_begin(&d.s, out, d.width, d.height, title, c->summary);
     add_classes(&d);
-    ep_svg_text_in(&d.s, "h", (const double[2]){MARGIN, 26}, 17,
-                   d.width - 2 * MARGIN, title);
-    ep_svg_text_in(&d.s, "s", (const double[2]){MARGIN, 43}, 11,
-                   d.width - 2 * MARGIN, c->summary);
+    ep_svg_head(&d.s, MARGIN, d.width - 2 * MARGIN, title, c->summary);
     ep_buf_add(out, body.ptr, body.len);
     ep_svg_end(&d.s);
     ep_buf_free(&body);

@@ -8,8 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define HEAD 2
-#define LEAST 8 /* lines of the plot */
+#define LEAST 8   /* lines of the plot */
+#define CAPTION 3 /* lines, at most, of what the axes are */
 #define GREY 0x8b949e
 
 struct curves_text {
@@ -87,7 +87,7 @@ static int32_t colour_of(const struct ep_curves *c, size_t i)
 
 static uint32_t letter_of(size_t i)
 {
-    return (uint32_t)("abcdefgh"[i % 8]);
+    return (uint32_t)("abcdefghi"[i % 9]);
 }
 
 static void band(struct curves_text *d)
@@ -105,7 +105,8 @@ static void band(struct curves_text *d)
     }
 }
 
-static void axes(struct curves_text *d)
+/* Returns the line below the last. */
+static int axes(struct curves_text *d)
 {
     int bottom = d->top + d->lines, free_from = 0;
 
@@ -143,7 +144,9 @@ static void axes(struct curves_text *d)
     ep_buf_addf(&d->text, *d->y.unit ? "; upwards: %s, %s" : "; upwards: %s",
                 d->c->y_is, d->y.unit);
     ep_buf_adds(&d->text, d->y.kind == EP_AXIS_LOG ? " (log)" : "");
-    ep_canvas_text(d->canvas, d->left, bottom + 2, d->text.ptr, EP_NO_COLOUR);
+    return bottom + 2 +
+           ep_canvas_wrap(d->canvas, (const int[2]){d->left, bottom + 2},
+                          d->term->width - d->left, CAPTION, d->text.ptr);
 }
 
 static void marks(struct curves_text *d)
@@ -221,13 +224,15 @@ static void mark_lines(struct curves_text *d, int y, int room)
 void ep_curves_text(const struct ep_curves *c, const struct ep_look *look,
                     struct ep_buf *out)
 {
+    const char *title = look->title ? look->title : c->title;
     struct curves_text d = {.c = c, .term = &look->term};
     int words = c->marks < 6 ? (int)c->marks : 6;
     int entries = (int)c->n + (c->band.n ? 2 : 0), at[2] = {0, 0}, widest = 0;
 
     ep_buf_init(&d.text);
     d.dots = d.term->utf8 && (d.term->depth != EP_DEPTH_NONE || c->n == 1);
-    d.top = HEAD + (c->marks ? 1 : 0);
+    d.top = ep_canvas_head(NULL, d.term->width, title, c->summary) +
+            (c->marks ? 1 : 0);
     d.lines = d.term->height - d.top - 4 - words - (entries > 4 ? 2 : 1);
     d.lines = d.lines > LEAST ? d.lines : LEAST;
     ep_curves_axes(c, (const int[2]){d.term->width / 12, d.lines / 3}, false,
@@ -242,11 +247,9 @@ void ep_curves_text(const struct ep_curves *c, const struct ep_look *look,
     d.width = d.width > 8 ? d.width : 8;
     /* every entry of the legend may need a line */
     d.canvas = ep_canvas_new(&look->term, look->term.width,
-                             d.top + d.lines + 3 + entries + words);
-    ep_canvas_text_in(d.canvas, 0, 0, d.term->width,
-                      look->title ? look->title : c->title);
-    ep_canvas_text_in(d.canvas, 0, 1, d.term->width, c->summary);
-    axes(&d);
+                             d.top + d.lines + 2 + CAPTION + entries + words);
+    (void)ep_canvas_head(d.canvas, d.term->width, title, c->summary);
+    at[1] = axes(&d);
     band(&d);
     for (size_t i = c->n; i-- > 0;) {
         struct pen p = {&d, colour_of(c, i), letter_of(i), 0, 0};
@@ -255,7 +258,6 @@ void ep_curves_text(const struct ep_curves *c, const struct ep_look *look,
                        draw, &p);
     }
     marks(&d);
-    at[1] = d.top + d.lines + 3;
     legend(&d, at);
     mark_lines(&d, at[1] + 1, words);
     ep_canvas_print(d.canvas, out);

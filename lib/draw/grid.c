@@ -22,6 +22,14 @@ struct spread {
     double min, max, q01, med, q99;
 };
 
+static void ends(const struct ep_grid *g, struct spread *s)
+{
+    for (size_t i = 0; i < g->rows * g->cols; i++) {
+        s->min = fmin(s->min, g->v[i]);
+        s->max = fmax(s->max, g->v[i]);
+    }
+}
+
 static bool measure(const struct ep_grid *g, struct spread *s)
 {
     size_t n = g->rows * g->cols, m = 0;
@@ -30,12 +38,14 @@ static bool measure(const struct ep_grid *g, struct spread *s)
 
     s->min = (double)INFINITY;
     s->max = -(double)INFINITY;
-    for (size_t i = 0; i < n; i++) {
-        s->min = fmin(s->min, g->v[i]);
-        s->max = fmax(s->max, g->v[i]);
-        if (i % stride == 0 && !isnan(g->v[i]))
+    ends(g, s);
+    if (g->beside)
+        ends(g->beside, s);
+    if (g->below)
+        ends(g->below, s);
+    for (size_t i = 0; i < n; i += stride)
+        if (!isnan(g->v[i]))
             v[m++] = g->v[i];
-    }
     if (!m && s->min <= s->max) /* the sample met holes only */
         v[m++] = s->min;
     s->q01 = ep_quantile(v, m, 0.01);
@@ -105,26 +115,32 @@ uint32_t ep_grid_colour(const struct ep_grid_scale *s, double at, bool dark)
                         : ep_colour_sequential(at);
 }
 
+/* How bad a row is: more is worse. */
+static double badness(const struct ep_grid *g, size_t row)
+{
+    double mean = 0, worst = -(double)INFINITY, n = 0;
+
+    for (size_t c = 0; c < g->cols; c++) {
+        double v = g->v[row * g->cols + c];
+
+        if (isnan(v))
+            continue;
+        v = g->low_is_bad ? -v : v;
+        worst = fmax(worst, v);
+        mean += (v - mean) / ++n; /* a sum could overflow */
+    }
+    return g->by_mean && n > 0 ? mean : worst;
+}
+
 void ep_grid_worst_rows(const struct ep_grid *g, size_t *row, size_t n)
 {
     double *score = ep_calloc(n, sizeof *score);
     size_t have = 0;
 
     for (size_t r = 0; r < g->rows; r++) {
-        double sum = 0, bad;
-        size_t m = 0, at;
+        double bad = badness(g, r);
+        size_t at;
 
-        for (size_t c = 0; c < g->cols; c++) {
-            double v = g->v[r * g->cols + c];
-
-            if (!isnan(v)) {
-                sum += v / (double)g->cols; /* the sum could overflow */
-                m++;
-            }
-        }
-        bad = m ? sum * ((double)g->cols / (double)m) : -(double)INFINITY;
-        if (m && g->low_is_bad)
-            bad = -bad;
         if (have == n && !(bad > score[n - 1]))
             continue;
         for (at = have < n ? have++ : n - 1; at && bad > score[at - 1]; at--) {

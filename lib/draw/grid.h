@@ -6,7 +6,7 @@
  * If there are more rows than can be told apart there are two panels: the
  * worst rows, each by itself with its name, and below all rows in order, of
  * which several share a line. A cell that stands for several shows the worst
- * of them, and its title says which one that is.
+ * of them, and its title says which one that is. All lines are of as many rows.
  *
  * Scales. Sequential: from the 1 % to the 99 % quantile, but with the bad end
  * at least 1.25 times the median (0.75 where low is bad), so that a healthy job
@@ -34,6 +34,8 @@ struct ep_grid {
     const double *v; /* [rows][cols]; NaN: nothing known; |v| <= 1e300 */
     bool low_is_bad; /* else high */
     bool slowdown;   /* values around 1 */
+    bool by_mean;    /* the worst rows are those in the mean; else those with
+                        the worst cell */
     /* Names of a row and of a column, appended. */
     void (*row_name)(const void *ctx, size_t i, struct ep_buf *b);
     void (*col_name)(const void *ctx, size_t i, struct ep_buf *b);
@@ -41,6 +43,9 @@ struct ep_grid {
     /* Columns are numbers in [col_lo, col_hi] (steps), several in a column
        perhaps; NaN: they have names. */
     double col_lo, col_hi;
+    /* What stands for whole rows and columns, on the same scale: a grid of one
+       column right of the cells, one of one row below them; NULL: none. */
+    const struct ep_grid *beside, *below;
 };
 
 void ep_grid_svg(const struct ep_grid *g, const struct ep_look *look,
@@ -56,7 +61,8 @@ struct ep_grid_scale {
     bool log, diverging, low_is_bad;
 };
 
-/* Of all values; O(cells). Without any, 0 to 1. */
+/* Of all values; those beside and below count for the ends alone. O(cells).
+   Without any, 0 to 1. */
 void ep_grid_scale_init(struct ep_grid_scale *s, const struct ep_grid *g);
 
 /* Where on the scale: 0 (good) to 1 (bad); diverging: -1 to 1. */
@@ -66,8 +72,9 @@ double ep_grid_scale_at(const struct ep_grid_scale *s, double v);
 uint32_t ep_grid_colour(const struct ep_grid_scale *s, double at, bool dark);
 
 /*
- * The rows that are worst in the mean of what is known of them, the worst
- * first; of equals the first.
+ * The rows that are worst, of what is known of them, the worst first; of equals
+ * the first. In the mean (of steps: everybody has a slow one) or by one cell
+ * (of links and workers: one that is slow is what is looked for).
  *
  * row     [n] written; n <= rows
  * Cost: O(cells + rows n).

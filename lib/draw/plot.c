@@ -74,7 +74,8 @@ void ep_plots_free(struct ep_plots *p)
     free(p->steps.v);
     free(p->losses.v);
     free(p->event);
-    free(p->worker);
+    for (int k = 0; k < COSTS; k++)
+        free(p->cost[k].v);
     free(p->link);
     free(p->span);
     free(p);
@@ -163,6 +164,33 @@ static int64_t id_number(struct ep_span id, const char *key)
     return -1;
 }
 
+void ep_plot_add_name(struct ep_buf *b, const char *name)
+{
+    size_t len = strlen(name), head = EP_PLOT_NAME * 2 / 3, tail;
+
+    if (len <= EP_PLOT_NAME) {
+        ep_buf_add_escaped(b, name, len);
+        return;
+    }
+    tail = len - EP_PLOT_NAME / 3;
+    while (head && ((unsigned char)name[head] & 0xc0) == 0x80)
+        head--; /* not within a character */
+    while (((unsigned char)name[tail] & 0xc0) == 0x80)
+        tail++;
+    ep_buf_add_escaped(b, name, head);
+    ep_buf_adds(b, "\xe2\x80\xa6");
+    ep_buf_add_escaped(b, name + tail, len - tail);
+}
+
+/* As above. */
+static void add_span(struct ep_buf *b, struct ep_span s)
+{
+    char *name = ep_strndup(s.ptr, s.len);
+
+    ep_plot_add_name(b, name);
+    free(name);
+}
+
 /* "rank=2 1.50x" and "onset of rank=2 ...". */
 static void describe(struct event *e, const struct ep_plot_event *of)
 {
@@ -170,24 +198,24 @@ static void describe(struct event *e, const struct ep_plot_event *of)
     struct ep_buf b;
 
     ep_buf_init(&b);
-    ep_buf_add_escaped(&b, who.ptr, who.len);
+    add_span(&b, who);
     if (!of->id.len && of->job.len) { /* "job lm" */
         ep_buf_addc(&b, ' ');
-        ep_buf_add_escaped(&b, of->job.ptr, of->job.len);
+        add_span(&b, of->job);
     }
     if (!isnan(of->factor) && e->kind != EP_MARK_RELIEF)
         ep_buf_addf(&b, of->factor < 1000 ? " %.2fx" : " %.3gx", of->factor);
     e->label = ep_strndup(b.ptr, b.len);
     ep_buf_reset(&b);
-    ep_buf_add_escaped(&b, of->kind.ptr, of->kind.len);
+    add_span(&b, of->kind);
     ep_buf_addf(&b, ": %s", e->label);
     if (of->job.len) {
         ep_buf_adds(&b, "\njob ");
-        ep_buf_add_escaped(&b, of->job.ptr, of->job.len);
+        add_span(&b, of->job);
     }
     if (of->cause.len) {
         ep_buf_adds(&b, "\ncause: ");
-        ep_buf_add_escaped(&b, of->cause.ptr, of->cause.len);
+        add_span(&b, of->cause);
     }
     ep_buf_adds(&b, "\nsince ");
     ep_axis_add_time(&b, e->since);
@@ -220,21 +248,28 @@ void ep_plots_event(struct ep_plots *p, const struct ep_plot_event *e)
 
 void ep_plots_whatif(struct ep_plots *p, const struct ep_plot_whatif *w)
 {
-    struct worker v = {id_number(w->id, "dp="), id_number(w->id, "pp="),
+    static const char *const what[COSTS] = {"worker", "dp", "pp"};
+    struct worker v = {-1, id_number(w->id, "dp="), id_number(w->id, "pp="),
                        bounded(w->slowdown, EP_DRAW_LARGEST)};
+    struct costs *to;
+    int k = 0;
 
     if (!wants(p, EP_PLOT_HEAT))
         return;
     if (ep_span_eq(w->what, "all"))
         p->whole = v.slowdown;
-    if (!ep_span_eq(w->what, "worker") || (v.dp < 0 && v.pp < 0))
+    while (k < COSTS && !ep_span_eq(w->what, what[k]))
+        k++;
+    if (k == COSTS || (v.dp < 0 && v.pp < 0))
         return;
-    if (p->workers == EP_PLOT_CELLS) {
+    to = &p->cost[k];
+    if (to->n == EP_PLOT_CELLS) {
         p->left_out++;
         return;
     }
-    p->worker = ep_grow(p->worker, &p->worker_cap, p->workers + 1, sizeof v);
-    p->worker[p->workers++] = v;
+    v.job = name_of(p, w->job);
+    to->v = ep_grow(to->v, &to->cap, to->n + 1, sizeof v);
+    to->v[to->n++] = v;
 }
 
 void ep_plots_span(struct ep_plots *p, const struct ep_plot_span *s)
@@ -286,7 +321,7 @@ unsigned ep_plots_can(const struct ep_plots *p)
 {
     unsigned can = 0;
 
-    if (p->workers)
+    if (p->cost[COST_WORKER].n)
         can |= 1u << EP_PLOT_HEAT;
     if (p->steps.n && p->any_rank)
         can |= 1u << EP_PLOT_RANKS;

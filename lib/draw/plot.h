@@ -6,7 +6,8 @@
  * kinds of picture need: 40 bytes for each step, span and loss. Which picture
  * it is going to be can be left to what has come, see ep_plots_choose.
  *
- * Strings are copied. Values beyond 1e300 count as 1e300; times beyond 1e15 s
+ * Strings are copied; of those beyond EP_PLOT_NAME bytes, pictures show the
+ * beginning and the end. Values beyond 1e300 count as 1e300; times beyond 1e15 s
  * as that. What is beyond the limits below is left out and counted.
  */
 #ifndef EP_DRAW_PLOT_H
@@ -33,6 +34,7 @@ enum ep_plot_kind {
 extern const char *const ep_plot_names[EP_PLOT_KINDS];
 
 enum {
+    EP_PLOT_NAME = 160,
     EP_PLOT_NAMES = 1 << 20, /* ranks, lanes, ends of links, at most */
     EP_PLOT_CELLS = 1 << 24, /* of a matrix */
     EP_PLOT_EVENTS = 1 << 16,
@@ -62,7 +64,7 @@ struct ep_plot_event {
 void ep_plots_event(struct ep_plots *p, const struct ep_plot_event *e);
 
 struct ep_plot_whatif {
-    struct ep_span what, id;
+    struct ep_span job, what, id;
     double slowdown;
 };
 void ep_plots_whatif(struct ep_plots *p, const struct ep_plot_whatif *w);

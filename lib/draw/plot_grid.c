@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plot_grid.c - matrices: ranks by steps, dp by pp, links. */
+/* plot_grid.c - matrices: ranks by steps, links; dp by pp is plot_heat.c. */
 #include "config.h"
 
 #include "base/mem.h"
@@ -154,6 +154,7 @@ void ep_plot_draw_ranks(struct ep_plots *p, const struct ep_plot_choice *choice,
         .cols_are = "step",
         .value_is = p->any_busy ? "busy time" : "step time",
         .unit = "s",
+        .by_mean = true,
         .row_name = rank_name,
         .col_name = step_name,
         .ctx = &r,
@@ -187,116 +188,6 @@ void ep_plot_draw_ranks(struct ep_plots *p, const struct ep_plot_choice *choice,
     ep_buf_free(&text);
 }
 
-/* ==== dp by pp ==== */
-
-struct heat {
-    int64_t *dp, *pp; /* coordinates that occur, rising */
-};
-
-static void dp_name(const void *ctx, size_t i, struct ep_buf *b)
-{
-    ep_buf_addf(b, "dp %lld", (long long)((const struct heat *)ctx)->dp[i]);
-}
-
-static void pp_name(const void *ctx, size_t i, struct ep_buf *b)
-{
-    ep_buf_addf(b, "pp %lld", (long long)((const struct heat *)ctx)->pp[i]);
-}
-
-static int by_number(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
-/* Sort, drop doubles; returns how many are left. */
-static size_t distinct(int64_t *v, size_t n)
-{
-    size_t m = 0;
-
-    qsort(v, n, sizeof *v, by_number);
-    for (size_t i = 0; i < n; i++)
-        if (!m || v[m - 1] != v[i])
-            v[m++] = v[i];
-    return m;
-}
-
-static size_t index_of(const int64_t *v, size_t n, int64_t x)
-{
-    const int64_t *at = bsearch(&x, v, n, sizeof *v, by_number);
-
-    return at ? (size_t)(at - v) : n;
-}
-
-/* Who is worst, and what the whole job is. */
-static void heat_summary(const struct ep_plots *p, struct ep_buf *b)
-{
-    const struct worker *worst = &p->worker[0];
-
-    for (size_t i = 1; i < p->workers; i++)
-        if (p->worker[i].slowdown > worst->slowdown)
-            worst = &p->worker[i];
-    if (!isnan(p->whole))
-        ep_buf_addf(b, "whole job %.3gx; ", p->whole);
-    ep_buf_addf(b, "worst worker:");
-    if (worst->dp >= 0)
-        ep_buf_addf(b, " dp %lld", (long long)worst->dp);
-    if (worst->pp >= 0)
-        ep_buf_addf(b, " pp %lld", (long long)worst->pp);
-    ep_buf_addf(b, ", %.3gx the ideal step time", worst->slowdown);
-}
-
-void ep_plot_draw_heat(struct ep_plots *p, const struct ep_plot_choice *choice,
-                       const struct ep_look *look, struct ep_buf *out)
-{
-    struct heat h = {ep_calloc(p->workers, sizeof *h.dp),
-                     ep_calloc(p->workers, sizeof *h.pp)};
-    struct ep_grid g = {
-        .title = "Slowdown by worker",
-        .rows_are = "data-parallel rank",
-        .cols_are = "pipeline stage",
-        .value_is = "slowdown",
-        .unit = "",
-        .slowdown = true,
-        .row_name = dp_name,
-        .col_name = pp_name,
-        .ctx = &h,
-        .col_lo = (double)NAN,
-        .col_hi = (double)NAN,
-    };
-    struct ep_buf text;
-    double *v;
-
-    ep_buf_init(&text);
-    for (size_t i = 0; i < p->workers; i++) {
-        h.dp[i] = p->worker[i].dp > 0 ? p->worker[i].dp : 0;
-        h.pp[i] = p->worker[i].pp > 0 ? p->worker[i].pp : 0;
-    }
-    g.rows = distinct(h.dp, p->workers);
-    g.cols = distinct(h.pp, p->workers);
-    g.cols = at_most(g.cols, COLUMNS);
-    g.rows = at_most(g.rows, EP_PLOT_CELLS / (g.cols ? g.cols : 1));
-    g.v = v = holes(g.rows * g.cols);
-    for (size_t i = 0; i < p->workers; i++) {
-        const struct worker *w = &p->worker[i];
-        size_t r = index_of(h.dp, g.rows, w->dp > 0 ? w->dp : 0);
-        size_t c = index_of(h.pp, g.cols, w->pp > 0 ? w->pp : 0);
-
-        if (r == g.rows || c == g.cols)
-            p->left_out++;
-        else
-            put(&v[r * g.cols + c], w->slowdown, false);
-    }
-    heat_summary(p, &text);
-    g.summary = text.ptr;
-    draw(&g, choice, look, out);
-    free(v);
-    free(h.dp);
-    free(h.pp);
-    ep_buf_free(&text);
-}
-
 /* ==== Links ==== */
 
 struct links {
@@ -307,9 +198,7 @@ struct links {
 
 static void add_end(const struct ep_plots *p, uint32_t end, struct ep_buf *b)
 {
-    const char *name = ep_intern_name(p->ends, end);
-
-    ep_buf_add_escaped(b, name, strlen(name));
+    ep_plot_add_name(b, ep_intern_name(p->ends, end));
 }
 
 static void src_name(const void *ctx, size_t i, struct ep_buf *b)

@@ -41,9 +41,17 @@ struct event {
     enum ep_mark_kind kind;
 };
 
+/* What whatif says of: a worker, a data-parallel rank, a stage. */
+enum cost { COST_WORKER, COST_DP, COST_PP, COSTS };
+
 struct worker {
-    int64_t dp, pp;
+    int64_t job, dp, pp; /* job: in names; -1: not known */
     double slowdown;
+};
+
+struct costs {
+    struct worker *v;
+    size_t n, cap;
 };
 
 struct link {
@@ -73,8 +81,7 @@ struct ep_plots {
     bool any_busy, any_rank; /* of steps */
     struct event *event;
     size_t events, event_cap;
-    struct worker *worker;
-    size_t workers, worker_cap;
+    struct costs cost[COSTS];
     double whole; /* slowdown of the whole job; NaN: not known */
     struct ep_intern *ends;
     struct link *link;
@@ -87,6 +94,9 @@ struct ep_plots {
 
 /* The number of a key, or -1 if there are EP_PLOT_NAMES already. */
 long ep_plot_key(struct keys *k, const void *key);
+
+/* A name of the input, escaped; of a long one the beginning and the end. */
+void ep_plot_add_name(struct ep_buf *b, const char *name);
 
 /* "rank 3", "lm, rank 3" if there are several jobs, "worker eu-1, valid". */
 void ep_plot_add_who(struct ep_buf *b, const struct ep_plots *p,
@@ -129,12 +139,13 @@ struct series *ep_plot_series(const struct ep_plots *p, const struct points *of,
 void ep_plot_series_free(struct series *s, size_t n);
 
 /*
- * Draw series: all if there are no more than EP_CURVES_MAX, else the span and
- * the median of all and, over them, those with the greatest score: one at
- * least, and of the others those above 1.05 times the median score.
+ * Draw series: all if there are fewer than EP_CURVES_MAX, else the span and the
+ * median of all and, over them, those with the greatest score: one at least, up
+ * to six, of the others those above 1.05 times the median score. whole: the
+ * first one is the whole job, which is always drawn and not counted.
  */
 void ep_plot_draw_series(struct ep_curves *c, struct series *s, size_t n,
-                         const struct ep_plot_choice *choice,
+                         bool whole, const struct ep_plot_choice *choice,
                          const struct ep_look *look, struct ep_buf *out);
 
 #endif

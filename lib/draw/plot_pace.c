@@ -152,6 +152,7 @@ void ep_plot_draw_pace(struct ep_plots *p, const struct ep_plot_choice *choice,
         .x_kind = by_step ? EP_AXIS_INTEGER : EP_AXIS_TIME,
         .from_zero = true,
     };
+    bool whole = false;
     size_t n, nmarks = 0;
     struct series *s = ep_plot_series(p, &p->steps, by_step, &n);
     struct ep_mark *m = marks(p, by_step, &nmarks);
@@ -160,7 +161,7 @@ void ep_plot_draw_pace(struct ep_plots *p, const struct ep_plot_choice *choice,
     ep_buf_init(&text);
     score(p, &p->steps, s, n);
     summary(p, &p->steps, &text, p->any_rank ? "rank" : "job");
-    if (p->any_busy && n < EP_CURVES_MAX && !p->steps.many_jobs) {
+    if (p->any_busy && !p->steps.many_jobs) {
         struct series *more = ep_calloc(n + 1, sizeof *more);
 
         for (size_t i = 0; i < n; i++)
@@ -169,12 +170,13 @@ void ep_plot_draw_pace(struct ep_plots *p, const struct ep_plot_choice *choice,
         s = more;
         add_job(p, by_step, &s[0]);
         n++;
+        whole = true;
         c.y_is = "time of steps, busy time of ranks";
     }
     c.summary = text.ptr;
     c.mark = m;
     c.marks = nmarks;
-    ep_plot_draw_series(&c, s, n, choice, look, out);
+    ep_plot_draw_series(&c, s, n, whole, choice, look, out);
     ep_plot_series_free(s, n);
     ep_buf_free(&text);
     free(m);
@@ -198,7 +200,7 @@ void ep_plot_draw_loss(struct ep_plots *p, const struct ep_plot_choice *choice,
     ep_buf_init(&text);
     summary(p, &p->losses, &text, "curve");
     c.summary = text.ptr;
-    ep_plot_draw_series(&c, s, n, choice, look, out);
+    ep_plot_draw_series(&c, s, n, false, choice, look, out);
     ep_plot_series_free(s, n);
     ep_buf_free(&text);
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define BAND_COLUMNS ((size_t)240)
+#define MOST_OUTSTANDING 6
 
 static const struct who *who_at(const struct points *of, size_t i)
 {
@@ -25,7 +26,7 @@ static void add_part(struct ep_buf *b, size_t from, const char *what,
     ep_buf_adds(b, b->len > from ? ", " : "");
     ep_buf_adds(b, what);
     if (name)
-        ep_buf_add_escaped(b, name, strlen(name));
+        ep_plot_add_name(b, name);
 }
 
 void ep_plot_add_who(struct ep_buf *b, const struct ep_plots *p,
@@ -270,43 +271,50 @@ static size_t outstanding(const struct series *s, size_t n, const size_t *which,
     return m;
 }
 
+static struct ep_curve curve_of(const struct series *s)
+{
+    return (struct ep_curve){.name = s->name,
+                             .x = s->x,
+                             .y = s->y,
+                             .step = s->step,
+                             .n = s->n,
+                             .neutral = s->neutral,
+                             .dashed = s->dashed,
+                             .colour = s->colour};
+}
+
 void ep_plot_draw_series(struct ep_curves *c, struct series *s, size_t n,
-                         const struct ep_plot_choice *choice,
+                         bool whole, const struct ep_plot_choice *choice,
                          const struct ep_look *look, struct ep_buf *out)
 {
+    size_t first = whole ? 1 : 0, others = n - first, m = others;
+    size_t which[EP_CURVES_MAX] = {0};
     struct ep_curve curve[EP_CURVES_MAX];
-    size_t which[EP_CURVES_MAX] = {0}, m = n;
     double *room = ep_calloc(4 * BAND_COLUMNS, sizeof *room);
     struct band b = {room, room + BAND_COLUMNS, room + 2 * BAND_COLUMNS,
                      room + 3 * BAND_COLUMNS, 0};
+    bool all = others < EP_CURVES_MAX;
     char name[64];
 
-    for (size_t i = 0; i < n && i < EP_CURVES_MAX; i++)
+    for (size_t i = 0; i < m && all; i++)
         which[i] = i;
-    if (n > EP_CURVES_MAX) {
-        make_band(&b, s, n);
-        m = choose(s, n, EP_CURVES_MAX - 2, which);
-        m = outstanding(s, n, which, m);
-        (void)snprintf(name, sizeof name, "span of all %zu", n);
+    if (!all) {
+        make_band(&b, s + first, others);
+        m = choose(s + first, others, MOST_OUTSTANDING, which);
+        m = outstanding(s + first, others, which, m);
+        (void)snprintf(name, sizeof name, "span of all %zu", others);
         c->band = (struct ep_curve_band){
             name, "median of all", b.x, b.lo, b.mid, b.hi, b.n};
     }
+    if (whole)
+        curve[0] = curve_of(&s[0]);
     for (size_t i = 0; i < m; i++) {
-        const struct series *of = &s[which[i]];
-
-        curve[i] = (struct ep_curve){
-            .name = of->name,
-            .x = of->x,
-            .y = of->y,
-            .step = of->step,
-            .n = of->n,
-            .neutral = of->neutral,
-            .dashed = of->dashed,
-            .colour = n > EP_CURVES_MAX ? (unsigned)i : of->colour,
-        };
+        curve[first + i] = curve_of(&s[first + which[i]]);
+        if (!all)
+            curve[first + i].colour = (unsigned)i;
     }
     c->curve = curve;
-    c->n = m;
+    c->n = first + m;
     (choice->svg ? ep_curves_svg : ep_curves_text)(c, look, out);
     free(room);
 }

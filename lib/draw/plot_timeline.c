@@ -29,9 +29,7 @@ static void lane_name(const void *ctx, size_t i, struct ep_buf *b)
     size_t from = b->len;
 
     if (l->many_jobs && lane->job >= 0) {
-        const char *job = ep_intern_name(l->p->names, (size_t)lane->job);
-
-        ep_buf_add_escaped(b, job, strlen(job));
+        ep_plot_add_name(b, ep_intern_name(l->p->names, (size_t)lane->job));
         ep_buf_addc(b, ' ');
     }
     if (lane->rank >= 0)
@@ -47,9 +45,10 @@ static void lane_name(const void *ctx, size_t i, struct ep_buf *b)
     b->ptr[--b->len] = '\0'; /* the blank at the end */
 }
 
-static const char *op_name(const void *ctx, uint32_t op)
+static void op_name(const void *ctx, uint32_t op, struct ep_buf *b)
 {
-    return ep_intern_name(((const struct lanes *)ctx)->p->ops, op);
+    ep_plot_add_name(b,
+                     ep_intern_name(((const struct lanes *)ctx)->p->ops, op));
 }
 
 /* One step's extent, to find the longest. */

@@ -287,3 +287,76 @@ void ep_svg_text_in(struct ep_svg *s, const char *cls, const double at[2],
     add_escaped(s->out, text, n);
     ep_buf_adds(s->out, "\xe2\x80\xa6</text>\n");
 }
+
+#define TITLE_LINES 2
+#define SUMMARY_LINES 3
+
+/* A text of the head: how it is set, how many lines it may take. */
+struct setting {
+    const char *cls;
+    double size, pitch;
+    int most;
+};
+
+static const struct setting title_set = {"h", 17, 20, TITLE_LINES};
+static const struct setting summary_set = {"s", 11, 14, SUMMARY_LINES};
+
+/* How much of text its first line takes: up to a blank, if there is one. */
+static size_t line_of(const char *text, double size, double width)
+{
+    double used;
+    size_t n = fit(text, size, width, &used), blank = n;
+
+    if (!text[n])
+        return n;
+    while (blank && text[blank] != ' ')
+        blank--;
+    return blank ? blank : n;
+}
+
+/* Set lines from base line y on; returns how many. s: NULL: only count. */
+static int set_lines(struct ep_svg *s, const struct setting *how,
+                     const double at[2], double width, const char *text)
+{
+    int lines = 1;
+
+    for (;; lines++) {
+        size_t n = line_of(text, how->size, width);
+        double y = at[1] + (lines - 1) * how->pitch;
+
+        if (lines == how->most || !text[n]) {
+            if (s)
+                ep_svg_text_in(s, how->cls, (const double[2]){at[0], y},
+                               how->size, width, text);
+            return lines;
+        }
+        if (s) {
+            element(s, "text", how->cls);
+            attribute(s, "x", at[0]);
+            attribute(s, "y", y);
+            ep_buf_addc(s->out, '>');
+            add_escaped(s->out, text, n);
+            ep_buf_adds(s->out, "</text>\n");
+        }
+        text += n + (text[n] == ' ');
+    }
+}
+
+void ep_svg_head(struct ep_svg *s, double x, double width, const char *title,
+                 const char *summary)
+{
+    int n = set_lines(s, &title_set, (const double[2]){x, 26}, width, title);
+    double y = 43 + (n - 1) * title_set.pitch;
+
+    (void)set_lines(s, &summary_set, (const double[2]){x, y}, width, summary);
+}
+
+double ep_svg_head_more(double width, const char *title, const char *summary)
+{
+    const double at[2] = {0, 0};
+
+    return (set_lines(NULL, &title_set, at, width, title) - 1) *
+               title_set.pitch +
+           (set_lines(NULL, &summary_set, at, width, summary) - 1) *
+               summary_set.pitch;
+}

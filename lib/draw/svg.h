@@ -61,6 +61,16 @@ void ep_svg_text(struct ep_svg *s, const char *cls, double x, double y,
 void ep_svg_text_in(struct ep_svg *s, const char *cls, const double at[2],
                     double size, double width, const char *text);
 
+/*
+ * Title and summary from the top of the picture, wrapped at blanks where they
+ * are wider: two lines at most of the one, three of the other, the last cut.
+ * What follows begins at EP_SVG_HEAD and what ep_svg_head_more says.
+ */
+#define EP_SVG_HEAD 52.0
+void ep_svg_head(struct ep_svg *s, double x, double width, const char *title,
+                 const char *summary);
+double ep_svg_head_more(double width, const char *title, const char *summary);
+
 /* About how wide text is at a font size, in pixels: generous, for fonts
    differ. */
 double ep_svg_text_width(const char *text, double size);

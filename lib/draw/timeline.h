@@ -49,7 +49,7 @@ struct ep_timeline {
     size_t n[2];
     size_t lanes; /* >= 1 */
     void (*lane_name)(const void *ctx, size_t lane, struct ep_buf *b);
-    const char *(*op_name)(const void *ctx, uint32_t op);
+    void (*op_name)(const void *ctx, uint32_t op, struct ep_buf *b);
     const unsigned char *op_kind; /* [ops] enum ep_op_kind */
     const void *ctx;
 };

@@ -14,7 +14,6 @@
 #include <string.h>
 
 #define BUDGET 13000 /* pieces: about 1.7 MB with their titles */
-#define HEAD 52.0
 #define MARGIN 16.0
 #define BOTTOM 46.0
 #define PANEL_HEAD 24.0
@@ -26,6 +25,7 @@ struct timeline_svg {
     const struct ep_timeline *t;
     struct ep_svg s;
     struct ep_buf text;
+    double head; /* where heading and summary end */
     double width, left, right, pitch;
     double first[2], extent;
     uint32_t *lane;
@@ -63,7 +63,7 @@ static void piece(struct timeline_svg *d, enum ep_op_kind kind, double y,
 static void bar_title(struct timeline_svg *d, const struct ep_bar *b, int panel)
 {
     ep_buf_reset(&d->text);
-    ep_buf_adds(&d->text, d->t->op_name(d->t->ctx, b->op));
+    d->t->op_name(d->t->ctx, b->op, &d->text);
     if (b->mb >= 0)
         ep_buf_addf(&d->text, ", micro-batch %lld", (long long)b->mb);
     ep_buf_adds(&d->text, ": ");
@@ -239,7 +239,7 @@ static void time_axis(struct timeline_svg *d, double y)
 static double legend(struct timeline_svg *d)
 {
     bool seen[EP_OP_KINDS] = {false};
-    double x = MARGIN, y = HEAD + 12;
+    double x = MARGIN, y = d->head + 12;
 
     for (int p = 0; p < 2; p++)
         for (size_t i = 0; i < d->t->n[p]; i++)
@@ -333,6 +333,8 @@ void ep_timeline_svg(const struct ep_timeline *t, const struct ep_look *look,
     ep_buf_init(&body);
     d.s.out = &body;
     d.width = look->width > 0 ? look->width : 960;
+    d.head =
+        EP_SVG_HEAD + ep_svg_head_more(d.width - 2 * MARGIN, title, t->summary);
     ep_timeline_extent(t, d.first, &d.extent);
     y = legend(&d);
     lay_out(&d, look, y);
@@ -344,10 +346,7 @@ void ep_timeline_svg(const struct ep_timeline *t, const struct ep_look *look,
     ep_svg_begin(&d.s, out, d.width, fmax(y + BOTTOM, look->height), title,
                  t->summary);
     add_style(&d);
-    ep_svg_text_in(&d.s, "h", (const double[2]){MARGIN, 26}, 17,
-                   d.width - 2 * MARGIN, title);
-    ep_svg_text_in(&d.s, "s", (const double[2]){MARGIN, 43}, 11,
-                   d.width - 2 * MARGIN, t->summary);
+    ep_svg_head(&d.s, MARGIN, d.width - 2 * MARGIN, title, t->summary);
     ep_buf_add(out, body.ptr, body.len);
     ep_svg_end(&d.s);
     free(d.lane);

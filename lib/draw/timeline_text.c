@@ -10,7 +10,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define HEAD 2
 #define LEAST 3 /* lanes of a panel */
 
 /* A letter for each kind: without colours it has to do. */
@@ -68,9 +67,9 @@ static int panel(struct timeline_text *d, int p, int y)
     ep_buf_addf(&d->text, "%s, ", names[p]);
     ep_axis_add_value(&d->text, end - d->first[p], "s");
     if (d->lanes < d->t->lanes)
-        ep_buf_addf(&d->text, "; the busiest %zu of %zu lanes", d->lanes,
+        ep_buf_addf(&d->text, "; the busiest %zu of %zu", d->lanes,
                     d->t->lanes);
-    ep_canvas_text(d->c, 0, y++, d->text.ptr, EP_NO_COLOUR);
+    ep_canvas_text_in(d->c, 0, y++, d->term->width, d->text.ptr);
     for (size_t i = 0; i < d->lanes; i++, y++) {
         ep_buf_reset(&d->text);
         d->t->lane_name(d->t->ctx, d->lane[i], &d->text);
@@ -119,13 +118,20 @@ static void legend(struct timeline_text *d, int y)
         for (size_t i = 0; i < d->t->n[p]; i++)
             seen[d->t->op_kind[d->t->bar[p][i].op]] = true;
     for (int k = 0; k < EP_OP_KINDS; k++) {
+        int end = x + 2 + ep_canvas_columns(ep_op_kind_names[k]);
+
         if (!seen[k])
             continue;
+        if (x && end > d->term->width) {
+            end -= x;
+            x = 0;
+            y++;
+        }
         ep_canvas_put(d->c, x, y, (unsigned char)letters[k],
                       ep_colour_is_light((uint32_t)colour_of(k)) ? 0 : 0xffffff,
                       colour_of(k));
         ep_canvas_text(d->c, x + 2, y, ep_op_kind_names[k], EP_NO_COLOUR);
-        x += 4 + ep_canvas_columns(ep_op_kind_names[k]);
+        x = end + 2;
     }
 }
 
@@ -133,8 +139,10 @@ void ep_timeline_text(const struct ep_timeline *t, const struct ep_look *look,
                       struct ep_buf *out)
 {
     struct timeline_text d = {.t = t, .term = &look->term};
-    int panels = (t->n[0] > 0) + (t->n[1] > 0), y = HEAD;
-    int fit = (d.term->height - HEAD - 3 - panels) / (panels ? panels : 1);
+    const char *title = look->title ? look->title : t->title;
+    int panels = (t->n[0] > 0) + (t->n[1] > 0);
+    int y = ep_canvas_head(NULL, d.term->width, title, t->summary);
+    int fit = (d.term->height - y - 3 - panels) / (panels ? panels : 1);
 
     ep_buf_init(&d.text);
     fit = fit > LEAST ? fit : LEAST;
@@ -153,10 +161,8 @@ void ep_timeline_text(const struct ep_timeline *t, const struct ep_look *look,
     d.width = d.term->width - d.left;
     d.slot = ep_calloc((size_t)d.width * EP_OP_KINDS, sizeof *d.slot);
     d.c = ep_canvas_new(d.term, d.term->width,
-                        HEAD + panels * ((int)d.lanes + 1) + 2);
-    ep_canvas_text_in(d.c, 0, 0, d.term->width,
-                      look->title ? look->title : t->title);
-    ep_canvas_text_in(d.c, 0, 1, d.term->width, t->summary);
+                        y + panels * ((int)d.lanes + 1) + 1 + EP_OP_KINDS);
+    (void)ep_canvas_head(d.c, d.term->width, title, t->summary);
     for (int p = 0; p < 2; p++)
         if (t->n[p])
             y = panel(&d, p, y);

@@ -89,7 +89,7 @@ static void take(struct ep_plots *p, const struct ep_record *r)
         .since = ep_record_num(r, EP_K_SINCE),
         .factor = ep_record_num(r, EP_K_FACTOR),
     };
-    struct ep_plot_whatif w = {ep_record_str(r, EP_K_WHAT), e.id,
+    struct ep_plot_whatif w = {e.job, ep_record_str(r, EP_K_WHAT), e.id,
                                ep_record_num(r, EP_K_SLOWDOWN)};
     struct ep_plot_link l = {ep_record_str(r, EP_K_SRC),
                              ep_record_str(r, EP_K_DST),

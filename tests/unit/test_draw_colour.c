@@ -120,6 +120,26 @@ static void test_m4(void)
     ok(all == N);
 }
 
+/* Places: not more than wanted; as few in each as that allows. */
+static void test_bin_size(void)
+{
+    int bad = 0;
+
+    for (size_t n = 1; n < 300; n++)
+        for (size_t most = 1; most < 100; most++) {
+            size_t each = ep_bin_size(n, most, false);
+            size_t even = ep_bin_size(n, most, true);
+
+            bad += ep_bin_count(n, each) > most;
+            bad += each > 1 && ep_bin_count(n, each - 1) <= most;
+            bad += ep_bin_count(n, even) > most || (even & (even - 1)) != 0;
+            bad += even > 1 && ep_bin_count(n, even / 2) <= most;
+        }
+    ok(bad == 0);
+    ok(ep_bin_size(64, 74, true) == 1 && ep_bin_size(8192, 74, true) == 128);
+    ok(ep_bin_count(8192, 128) == 64 && ep_bin_count(7, 3) == 3);
+}
+
 static void test_blocks(void)
 {
     struct ep_rng r;
@@ -128,21 +148,22 @@ static void test_blocks(void)
     ep_rng_seed(&r, 12, 0);
     for (int round = 0; round < 200; round++) {
         size_t rows = 1 + ep_rng_next(&r) % 40, cols = 1 + ep_rng_next(&r) % 40;
-        size_t br = 1 + ep_rng_next(&r) % rows, bc = 1 + ep_rng_next(&r) % cols;
+        size_t rper = 1 + ep_rng_next(&r) % rows;
+        size_t cper = 1 + ep_rng_next(&r) % cols;
+        size_t br = (rows + rper - 1) / rper, bc = (cols + cper - 1) / cper;
         double *v = ep_calloc(rows * cols, sizeof *v);
         size_t *at = ep_calloc(br * bc, sizeof *at);
         bool low = round & 1, seen_all = true;
 
         for (size_t i = 0; i < rows * cols; i++)
             v[i] = ep_rng_uniform(&r) < 0.6 ? (double)NAN : ep_rng_uniform(&r);
-        ep_bin_blocks(v, rows, cols, br, bc, low, at);
+        ep_bin_blocks(v, rows, cols, rper, cper, low, at);
         for (size_t i = 0; i < rows * cols; i++) {
-            /* the block that holds row r: the least b with r < (b+1) R / B */
-            size_t b = 0, d = 0, worst;
+            size_t b = 0, d = 0, worst; /* the block that holds the cell */
 
-            while ((b + 1) * rows / br <= i / cols)
+            while ((b + 1) * rper <= i / cols)
                 b++;
-            while ((d + 1) * cols / bc <= i % cols)
+            while ((d + 1) * cper <= i % cols)
                 d++;
             worst = at[b * bc + d];
             if (!isnan(v[i]))
@@ -166,6 +187,7 @@ int main(void)
     test_luminance();
     test_256();
     test_m4();
+    test_bin_size();
     test_blocks();
     return tap_done();
 }

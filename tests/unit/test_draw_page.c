@@ -89,6 +89,46 @@ static void test_fit(void)
     ep_buf_free(&out);
 }
 
+/* The head: what it says it takes, and all words are there. */
+static void test_head(void)
+{
+    static const char summary[] = "one two three four five six seven eight";
+    struct ep_svg s;
+    struct ep_buf b;
+
+    ep_buf_init(&b);
+    s.out = &b;
+    near(ep_svg_head_more(900, "title", summary), 0, 0);
+    near(ep_svg_head_more(150, "title", summary), 14, 0);
+    ep_svg_head(&s, 14, 150, "title", summary);
+    ok(strstr(b.ptr, "y=\"43\">one two three four") != NULL);
+    ok(strstr(b.ptr, "y=\"57\">") != NULL && strstr(b.ptr, "eight<") != NULL);
+    ok(strstr(b.ptr, "\xe2\x80\xa6") == NULL);
+    ep_buf_reset(&b);
+    ep_svg_head(&s, 14, 60, "a title of words", summary);
+    near(ep_svg_head_more(60, "a title of words", summary), 20 + 2 * 14, 0);
+    ok(strstr(b.ptr, "y=\"91\"><title>") != NULL); /* the third line, cut */
+    ep_buf_free(&b);
+}
+
+static void test_wrap(void)
+{
+    const struct ep_term term = {20, 5, false, EP_DEPTH_NONE};
+    struct ep_canvas *c = ep_canvas_new(&term, 20, 5);
+    struct ep_buf b;
+
+    ep_buf_init(&b);
+    ok(ep_canvas_wrap(NULL, (const int[2]){0, 0}, 9, 3, "") == 1);
+    ok(ep_canvas_wrap(NULL, (const int[2]){0, 0}, 9, 3, "nine char") == 1);
+    ok(ep_canvas_wrap(c, (const int[2]){2, 1}, 9, 9, "nine char and ten") == 2);
+    ok(ep_canvas_wrap(c, (const int[2]){0, 3}, 9, 2,
+                      "unbreakables and more than fits") == 2);
+    ep_canvas_print(c, &b);
+    ok(strcmp(b.ptr, "\n  nine char\n  and ten\nunbreakab\nles an...\n") == 0);
+    ep_canvas_free(c);
+    ep_buf_free(&b);
+}
+
 static void test_canvas(void)
 {
     static const char turning[] = {'\xe2', '\x80', '\xae', 'a', 'b', '\xc2',
@@ -143,6 +183,8 @@ int main(void)
     test_text();
     test_numbers();
     test_fit();
+    test_head();
+    test_wrap();
     test_canvas();
     return tap_done();
 }

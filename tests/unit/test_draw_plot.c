@@ -107,11 +107,12 @@ static void test_scale(void)
     ok(s.lo < s.hi);
 }
 
-/* Random values with holes; the mean of each row, holes left out. */
+/* Random values with holes; the mean of each row, or its worst cell, holes left
+   out. */
 static void fill(struct ep_rng *r, struct ep_grid *g, double *v, double *mean)
 {
     for (size_t i = 0; i < g->rows; i++) {
-        double sum = 0, n = 0;
+        double sum = 0, n = 0, end = (double)NAN;
 
         for (size_t c = 0; c < g->cols; c++) {
             double x = ep_rng_uniform(r);
@@ -119,8 +120,12 @@ static void fill(struct ep_rng *r, struct ep_grid *g, double *v, double *mean)
             v[i * g->cols + c] = x < 0.2 ? (double)NAN : x;
             sum += x < 0.2 ? 0 : x;
             n += x >= 0.2;
+            if (x >= 0.2)
+                end = g->low_is_bad ? fmin(end, x) : fmax(end, x);
         }
-        mean[i] = n > 0 ? sum / n : g->low_is_bad ? 9 : -9;
+        mean[i] = n == 0       ? (g->low_is_bad ? 9 : -9)
+                  : g->by_mean ? sum / n
+                               : end;
     }
 }
 
@@ -136,6 +141,7 @@ static void test_worst_rows(void)
     ep_rng_seed(&r, 21, 0);
     for (int round = 0; round < 40; round++) {
         g.low_is_bad = round & 1;
+        g.by_mean = round & 2;
         fill(&r, &g, v, mean);
         ep_grid_worst_rows(&g, row, N);
         for (size_t k = 0; k < N; k++) {
@@ -318,7 +324,8 @@ static void test_many_links(void)
 static void test_choice(void)
 {
     struct ep_plots *p = ep_plots_new(ALL);
-    struct ep_plot_whatif w = {span("worker"), span("dp=0,pp=2"), 1.5};
+    struct ep_plot_whatif w = {
+        .what = span("worker"), .id = span("dp=0,pp=2"), .slowdown = 1.5};
     struct ep_plot_loss l = {.rank = -1, .step = 1, .ts = 1, .value = 2};
     struct ep_look look = {.term = {80, 24, false, EP_DEPTH_NONE}};
     struct ep_plot_choice choice = {.step = 99};
@@ -352,6 +359,148 @@ static void test_choice(void)
     ep_buf_free(&b);
 }
 
+/* The whole step is there however many ranks there are. */
+static void test_whole_step(void)
+{
+    for (int ranks = 1; ranks <= 20; ranks++) {
+        struct ep_plots *p = ep_plots_new(ALL);
+        struct ep_buf svg, text;
+
+        ep_buf_init(&svg);
+        ep_buf_init(&text);
+        for (int step = 0; step < 5; step++)
+            for (int r = 0; r < ranks; r++)
+                add_step(p, r, step, 3, r == 0 ? 2.5 : 2);
+        ok(draw(p, EP_PLOT_PACE, &svg, &text));
+        ok(strstr(svg.ptr, "<title>whole step: 3 s to 3 s") != NULL);
+        ok(strstr(text.ptr, "whole step") != NULL);
+        ok(!strstr(svg.ptr, "span of all") == (ranks <= 8));
+        ok(strstr(svg.ptr, "<title>rank 0: 2.5 s to 2.5 s") != NULL);
+        ep_plots_free(p);
+        ep_buf_free(&svg);
+        ep_buf_free(&text);
+    }
+}
+
+static void add_cost(struct ep_plots *p, const char *job, const char *what,
+                     const char *id, double slowdown)
+{
+    struct ep_plot_whatif w = {span(job), span(what), span(id), slowdown};
+
+    ep_plots_whatif(p, &w);
+}
+
+/* What whole ranks and stages cost stands beside and below the map; two jobs
+   have rows of their own. */
+static void test_heat(void)
+{
+    struct ep_plots *p = ep_plots_new(ALL);
+    struct ep_buf svg, text;
+
+    ep_buf_init(&svg);
+    ep_buf_init(&text);
+    add_cost(p, "a", "all", "", 1.9);
+    add_cost(p, "a", "worker", "dp=0,pp=0", 1.6);
+    add_cost(p, "a", "worker", "dp=1,pp=1", 1.1);
+    ok(draw(p, EP_PLOT_HEAT, &svg, &text));
+    ok(strstr(svg.ptr, "all pp") == NULL && strstr(text.ptr, "all") == NULL);
+    add_cost(p, "a", "dp", "dp=0", 1.62);
+    add_cost(p, "a", "pp", "pp=1", 1.83);
+    add_cost(p, "a", "op", "op=dp=1", 7); /* no rank */
+    ok(draw(p, EP_PLOT_HEAT, &svg, &text));
+    ok(strstr(svg.ptr, "<title>dp 0, all pp: 1.62</title>") != NULL);
+    ok(strstr(svg.ptr, "<title>all dp, pp 1: 1.83</title>") != NULL);
+    ok(strstr(svg.ptr, ">7") == NULL);
+    ok(strstr(text.ptr, "\ndp 0      1.60             1.62\n") != NULL);
+    ok(strstr(text.ptr, "\nall dp            1.83\n") != NULL);
+    ok(strstr(text.ptr, "whole job 1.9x") != NULL);
+    add_cost(p, "b", "worker", "dp=0,pp=0", 1.7);
+    ok(draw(p, EP_PLOT_HEAT, &svg, &text));
+    ok(strstr(svg.ptr, "<title>a, dp 0, pp 0: 1.6</title>") != NULL);
+    ok(strstr(svg.ptr, "<title>b, dp 0, pp 0: 1.7</title>") != NULL);
+    ok(strstr(svg.ptr, "worst worker: b dp 0 pp 0, 1.7x") != NULL);
+    ok(strstr(svg.ptr, "all dp") == NULL && strstr(svg.ptr, "whole") == NULL);
+    ep_plots_free(p);
+    ep_buf_free(&svg);
+    ep_buf_free(&text);
+}
+
+/* Names of 20 KB, in every place where a name may stand. */
+static void test_long_names(void)
+{
+    enum { LONG = 20000 };
+    struct ep_plots *p = ep_plots_new(ALL);
+    char *name = ep_calloc(LONG + 1, 1);
+    struct ep_buf svg, text;
+
+    ep_buf_init(&svg);
+    ep_buf_init(&text);
+    memset(name, 'x', LONG);
+    for (int w = 0; w < 8; w++) {
+        struct ep_span s = {name, LONG};
+
+        name[LONG - 1] = (char)('0' + w);
+        for (int i = 0; i < 100; i++) {
+            ep_plots_step(p, &(struct ep_plot_step){.worker = s,
+                                                    .rank = -1,
+                                                    .step = i,
+                                                    .ts = i,
+                                                    .dur = 1,
+                                                    .busy = (double)NAN});
+            ep_plots_loss(p, &(struct ep_plot_loss){
+                                 .worker = s, .rank = -1, .step = i, .ts = i});
+            add_span(p, w, i, 0.5, name, false);
+            ep_plots_link(p, &(struct ep_plot_link){s, s, i});
+        }
+        ep_plots_event(p, &(struct ep_plot_event){.kind = span("onset"),
+                                                  .scope = s,
+                                                  .id = s,
+                                                  .cause = s,
+                                                  .factor = 2});
+    }
+    for (int k = EP_PLOT_RANKS; k < EP_PLOT_KINDS; k++) {
+        ok(draw(p, (enum ep_plot_kind)k, &svg, &text));
+        ok(svg.len < MOST / 4);
+        ok(strstr(svg.ptr, "xxx6") != NULL); /* its end tells it apart */
+    }
+    ep_plots_free(p);
+    free(name);
+    ep_buf_free(&svg);
+    ep_buf_free(&text);
+}
+
+/* All cells of colours of their own, with names that are long in XML. */
+static void test_long_links(void)
+{
+    enum { N = 120, LONG = EP_PLOT_NAME };
+    struct ep_plots *p = ep_plots_new(ALL);
+    char name[2][LONG + 1] = {{0}};
+    struct ep_buf svg, text;
+    struct ep_rng r;
+
+    ep_buf_init(&svg);
+    ep_buf_init(&text);
+    ep_rng_seed(&r, 26, 0);
+    for (int i = 0; i < N * N; i++) {
+        struct ep_plot_link l = {.value = 1e9 * (1 + ep_rng_uniform(&r))};
+
+        for (int k = 0; k < 2; k++) {
+            memset(name[k], '"', LONG);
+            (void)snprintf(name[k], LONG, "n%d", k ? i / N : i % N);
+            name[k][strlen(name[k])] = '"';
+        }
+        l.src = span(name[0]);
+        l.dst = span(name[1]);
+        ep_plots_link(p, &l);
+    }
+    ok(draw(p, EP_PLOT_LINKS, &svg, &text));
+    printf("# seed 26: links %zu bytes\n", svg.len);
+    ok(svg.len < MOST && svg.len > MOST / 8);
+    ep_plots_free(p);
+    ep_buf_free(&svg);
+    ep_buf_free(&text);
+}
+
 int main(void)
 {
     test_scale();
@@ -359,8 +508,12 @@ int main(void)
     test_slots();
     test_kinds();
     test_choice();
+    test_whole_step();
+    test_heat();
+    test_long_names();
     test_many_ranks();
     test_many_spans();
     test_many_links();
+    test_long_links();
     return tap_done();
 }
