@@ -16,8 +16,8 @@
 
 #define QUARTER 900
 #define DAY 86400
-#define ZONE_MOST INT64_C(172800)      /* no local time is that far from UTC */
-#define FAR INT64_C(10000000000) /* s: the year 2286 */
+#define ZONE_MOST INT64_C(172800) /* no local time is that far from UTC */
+#define FAR INT64_C(10000000000)  /* s: the year 2286 */
 
 /* n digits at s as a number, or -1. */
 static int digits(const char *s, int n)
