@@ -12,7 +12,7 @@
  */
 #include "config.h"
 
-#include "tests/bench/telemetry.h"
+#include "telemetry.h"
 
 #include <inttypes.h>
 #include <stdio.h>

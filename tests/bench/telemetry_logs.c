@@ -9,7 +9,7 @@
  */
 #include "config.h"
 
-#include "tests/bench/telemetry.h"
+#include "telemetry.h"
 
 #include <inttypes.h>
 #include <time.h>
