@@ -113,7 +113,7 @@ static int count_digits(uint64_t v)
 }
 
 /* The 8 digits of v < 10^8, the first in the lowest byte. */
-static uint64_t eight_digits(uint32_t v)
+static inline __attribute__((always_inline)) uint64_t eight_digits(uint32_t v)
 {
     uint64_t x = v / 10000 | (uint64_t)(v % 10000) << 32;
     uint64_t q = ((x * 10486) >> 20) & UINT64_C(0x7f0000007f); /* x / 100 */

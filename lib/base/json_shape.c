@@ -64,13 +64,45 @@ void ep_json_shape_end(struct ep_json_shape *s, const struct ep_json *j)
 
 /* ---- matching ---- */
 
-/* Is the text at p this one? May look at the 7 bytes behind both. */
+/* Is the text at p this one? May look at the 15 bytes behind both. */
 EP_INLINE bool equals(const char *p, const char *text, size_t n)
 {
+#if EP_JSON_SSE2
+    for (;; n -= 16, p += 16, text += 16) {
+        __m128i a = _mm_loadu_si128((const __m128i *)(const void *)p);
+        __m128i b = _mm_loadu_si128((const __m128i *)(const void *)text);
+        unsigned differ =
+            ~(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(a, b)) & 0xffff;
+
+        if (n <= 16)
+            return (differ & ((1U << n) - 1)) == 0;
+        if (differ)
+            return false;
+    }
+#else
     for (; n > 8; n -= 8, p += 8, text += 8)
         if (load8(p) != load8(text))
             return false;
     return !n || (load8(p) ^ load8(text)) << (64 - 8 * n) == 0;
+#endif
+}
+
+/* A whole number of which the scanner would say so. */
+EP_INLINE const char *whole(struct ep_json_value *v, const char *from,
+                            const char *p)
+{
+    v->kind = EP_JSON_NUMBER;
+    v->escaped = false;
+    v->integer = true;
+    v->raw = (struct ep_span){from, (size_t)(p - from)};
+    v->dec.exp10 = 0;
+    v->dec.cut = false;
+    return p;
+}
+
+EP_INLINE bool is_digit(char c)
+{
+    return (unsigned char)(c - '0') < 10;
 }
 
 /* A plain number at p, with 16 bytes of the text before it: what follows it, or
@@ -84,23 +116,24 @@ EP_INLINE const char *number(const char *p, const char *end,
 
     v->dec.neg = *p == '-';
     p += v->dec.neg;
+    /* numbers of ranks, stages and microbatches are of one digit mostly */
+    if (is_digit(p[0]) && !is_digit(p[1]) && p[1] != '.') {
+        v->dec.mant = (uint64_t)(p[0] - '0');
+        return whole(v, from, p + 1);
+    }
     v->dec.mant = digits16(p, &n);
     if (n - 1 > 14 || (*p == '0' && n > 1))
         return NULL;
     p += n;
-    if (p < end && *p == '.') {
-        fraction = digits16(p + 1, &f);
-        if (f - 1 > 14 || n + f > 19)
-            return NULL;
-        v->dec.mant = v->dec.mant * ep_fp_pow10_u64[f] + fraction;
-        p += 1 + f;
-    }
-    v->kind = EP_JSON_NUMBER;
-    v->escaped = false;
-    v->integer = f == 0;
-    v->raw = (struct ep_span){from, (size_t)(p - from)};
+    if (p >= end || *p != '.')
+        return whole(v, from, p);
+    fraction = digits16(p + 1, &f);
+    if (f - 1 > 14 || n + f > 19)
+        return NULL;
+    v->dec.mant = v->dec.mant * ep_fp_pow10_u64[f] + fraction;
+    p = whole(v, from, p + 1 + f);
+    v->integer = false;
     v->dec.exp10 = -(int32_t)f;
-    v->dec.cut = false;
     return p;
 }
 

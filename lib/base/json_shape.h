@@ -44,7 +44,7 @@ struct ep_json_shape {
     int noted;
     bool learning;
     struct ep_json_shape_part part[EP_JSON_SHAPE_VALUES + 1];
-    char text[EP_JSON_SHAPE_TEXT + 8];
+    char text[EP_JSON_SHAPE_TEXT + 16];
 };
 
 /*

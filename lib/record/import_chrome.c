@@ -252,19 +252,12 @@ struct ep_span ep_chrome_text(const struct ep_json_value *v,
     return (struct ep_span){room->ptr, room->len};
 }
 
-int ep_chrome_int(const struct ep_json_value *v, const char *what, int64_t lo,
-                  int64_t *out, struct ep_error *err)
+int ep_chrome_int_slow(const struct ep_json_value *v, const char *what,
+                       int64_t lo, int64_t *out, struct ep_error *err)
 {
     int64_t x;
     int rc;
 
-    /* Most are written plainly. */
-    if (v->kind == EP_JSON_NUMBER && v->integer && !v->dec.neg &&
-        v->dec.exp10 == 0 && v->dec.mant < UINT64_C(1) << 53 &&
-        lo <= (int64_t)v->dec.mant) {
-        *out = (int64_t)v->dec.mant;
-        return 0;
-    }
     if (v->kind == EP_JSON_NULL)
         return 0;
     rc = ep_json_int(v, &x);

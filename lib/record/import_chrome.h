@@ -109,12 +109,27 @@ static inline bool ep_chrome_is(const struct ep_json_value *key,
 struct ep_span ep_chrome_text(const struct ep_json_value *v,
                               struct ep_buf *room);
 
+int ep_chrome_int_slow(const struct ep_json_value *v, const char *what,
+                       int64_t lo, int64_t *out,
+                       struct ep_error *err) EP_MUST_USE;
+
 /*
  * An integer >= lo of a member, or absent (null, missing): *out is then
  * unchanged. EP_EFORMAT or EP_ERANGE "WHAT is ..." otherwise.
  */
-int ep_chrome_int(const struct ep_json_value *v, const char *what, int64_t lo,
-                  int64_t *out, struct ep_error *err) EP_MUST_USE;
+EP_MUST_USE static inline int ep_chrome_int(const struct ep_json_value *v,
+                                            const char *what, int64_t lo,
+                                            int64_t *out, struct ep_error *err)
+{
+    /* Most are written plainly. */
+    if (v->kind == EP_JSON_NUMBER && v->integer && !v->dec.neg &&
+        v->dec.exp10 == 0 && v->dec.mant < UINT64_C(1) << 53 &&
+        lo <= (int64_t)v->dec.mant) {
+        *out = (int64_t)v->dec.mant;
+        return 0;
+    }
+    return ep_chrome_int_slow(v, what, lo, out, err);
+}
 
 /* Microseconds as seconds: the double nearest to the decimal value (of its
  * first 19 digits). -0 is 0. Errors: as above; also below 0 and absent. */

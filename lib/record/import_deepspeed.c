@@ -154,17 +154,18 @@ static bool next_rate(struct deepspeed *self, struct ep_record *r)
 /* ==== Times ==== */
 
 /* fwd + bwd + step, or NaN. */
-static double sum_of(struct ep_cursor c)
+static double sum_of(struct ep_log_times *t)
 {
+    struct ep_cursor c = t->rest;
     double forward = (double)NAN, backward = forward, update = forward;
     struct ep_log_cell cell;
 
-    while (ep_log_next_cell(&c, &cell)) {
-        if (ep_span_eq(cell.key, "fwd"))
+    for (int i = 0; ep_log_times_cell(t, i, &c, &cell, NULL); i++) {
+        if (EP_SPAN_IS(cell.key, "fwd"))
             (void)ep_log_value(cell.value, -3, &forward);
-        else if (ep_span_eq(cell.key, "bwd"))
+        else if (EP_SPAN_IS(cell.key, "bwd"))
             (void)ep_log_value(cell.value, -3, &backward);
-        else if (ep_span_eq(cell.key, "step"))
+        else if (EP_SPAN_IS(cell.key, "step"))
             (void)ep_log_value(cell.value, -3, &update);
     }
     /* they are multiples of 10 us: the double nearest to the sum */
@@ -180,7 +181,7 @@ static bool begin_times(struct deepspeed *self)
     self->times.prefix = "deepspeed_timer_";
     self->doing = TIMES;
     rank = self->times.rank >= 0 ? self->times.rank : self->log.line.rank;
-    self->dur = sum_of(self->times.rest);
+    self->dur = sum_of(&self->times);
     if (isnan(self->dur))
         return true;
     if (self->counted == -2)

@@ -250,25 +250,88 @@ bool ep_log_times(struct ep_log *log, struct ep_log_times *t)
 
     if (!mark)
         return false;
-    (void)ep_cursor_find(&c, "time (ms) |");
+    c.p = mark + strlen("time (ms) |");
     t->rest = c;
+    t->number = 0;
     t->rank = rank_before(begin, mark);
     t->ts = ep_log_time(log, mark, &t->own);
     return true;
 }
 
+bool ep_log_times_cell(struct ep_log_times *t, int i, struct ep_cursor *c,
+                       struct ep_log_cell *cell, struct ep_log_known **known)
+{
+    struct ep_log_known *k = i < EP_LOG_KNOWN ? &t->known[i] : NULL;
+    const char *from = c->p, *end;
+    size_t n;
+
+    if (known)
+        *known = k;
+    if (k && k->len && k->len <= (size_t)(c->end - from) &&
+        memcmp(from, k->text, k->len) == 0) {
+        end = find3(from + k->len, c->end, '|', '|', '|');
+        cell->key = (struct ep_span){from + k->at, (size_t)k->to - k->at};
+        cell->value = ep_log_trim(from + k->len, end);
+        c->p = end < c->end ? end + 1 : end;
+        return true;
+    }
+    if (!ep_log_next_cell(c, cell))
+        return false;
+    if (!k)
+        return true;
+    k->len = 0;
+    k->prefix = NULL;
+    end = find3(cell->key.ptr + cell->key.len, c->end, ':', '=', '|');
+    n = (size_t)(end - from) + 1;
+    if (end < c->end && *end != '|' && n <= sizeof k->text) {
+        memcpy(k->text, from, n);
+        k->len = (unsigned char)n;
+        k->at = (unsigned char)(cell->key.ptr - from);
+        k->to = (unsigned char)(k->at + cell->key.len);
+    } else if (known) {
+        *known = NULL;
+    }
+    return true;
+}
+
+/* The gauge's name: prefix, and the key made a name; {NULL, 0} if it is none.
+ * k may be NULL. */
+static struct ep_span time_name(struct ep_log *log, const char *prefix,
+                                struct ep_span key, struct ep_log_known *k)
+{
+    const char *name;
+    size_t n;
+
+    if (k && k->prefix == prefix)
+        return (struct ep_span){k->name, k->name_len};
+    name = ep_log_name(log, prefix, key, "");
+    if (!name)
+        return (struct ep_span){NULL, 0};
+    n = strlen(name);
+    if (k && n < sizeof k->name) {
+        memcpy(k->name, name, n);
+        k->name_len = (unsigned char)n;
+        k->prefix = prefix;
+    }
+    return (struct ep_span){name, n};
+}
+
 bool ep_log_next_time(struct ep_log *log, struct ep_log_times *t,
                       struct ep_record *r)
 {
+    struct ep_log_known *known;
     struct ep_log_cell cell;
     double s;
 
-    while (ep_log_next_cell(&t->rest, &cell)) {
-        const char *name = ep_log_name(log, t->prefix, cell.key, "");
+    while (ep_log_times_cell(t, t->number++, &t->rest, &cell, &known)) {
+        struct ep_span name = time_name(log, t->prefix, cell.key, known);
 
-        if (!name || !ep_log_value(cell.value, -3, &s))
+        if (!name.ptr || !ep_log_value(cell.value, -3, &s))
             continue;
-        ep_log_gauge(log, t->ts, name, s, "s", r);
+        ep_log_record(log, EP_GAUGE, t->ts, r);
+        ep_record_set_span(r, EP_K_NAME, name);
+        ep_record_set_num(r, EP_K_VALUE, s);
+        ep_record_set_span(r, EP_K_UNIT, (struct ep_span){"s", 1});
         ep_log_origin(log, t->rank, r);
         return true;
     }

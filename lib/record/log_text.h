@@ -185,16 +185,39 @@ const char *ep_log_name(struct ep_log *log, const char *prefix,
 
 /* ---- "time (ms) | fwd: 3859.30 | bwd: 11267.97" ----------------------- */
 
+/* A cell of a line before: lines have the same ones in the same order. */
+struct ep_log_known {
+    char text[40];        /* up to the colon or '=', which is the last byte */
+    unsigned char len;    /* 0: none */
+    unsigned char at, to; /* the key in it */
+    unsigned char name_len;
+    const char *prefix; /* that name begins with; NULL: there is no name */
+    char name[72];
+};
+
+enum { EP_LOG_KNOWN = 12 };
+
+/* All zero to begin with, to be used for all lines of a log. */
 struct ep_log_times {
     struct ep_cursor rest;
-    const char *prefix; /* of the gauges' names */
+    int number;         /* of the next cell */
+    const char *prefix; /* of the gauges' names; a string constant */
     int64_t rank;       /* "[Rank 0]" in front of it, or -1 */
     double ts;
     bool own; /* as of ep_log_time */
+    struct ep_log_known known[EP_LOG_KNOWN];
 };
 
 /* Does the opened line have it? */
 bool ep_log_times(struct ep_log *log, struct ep_log_times *t);
+
+/*
+ * As ep_log_next_cell(), of cell number i, by what is known of the lines
+ * before: the same cells, at less cost. *known becomes what is known of this
+ * one, or NULL (may be NULL).
+ */
+bool ep_log_times_cell(struct ep_log_times *t, int i, struct ep_cursor *c,
+                       struct ep_log_cell *cell, struct ep_log_known **known);
 
 /* The next gauge, in seconds; false at the end. */
 bool ep_log_next_time(struct ep_log *log, struct ep_log_times *t,

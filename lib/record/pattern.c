@@ -52,6 +52,7 @@ struct pattern {
     int section; /* -1: any */
     enum ep_pattern_bars bars;
     pcre2_code *code;
+    bool machine; /* code was compiled for the machine */
     struct group *groups;
     size_t ngroups;
     struct constant *constants;
@@ -158,7 +159,7 @@ static int compile_regex(struct pattern *pat, const char *regex,
                             (const char *)why);
     }
     /* Where there is no compiler for the machine it is interpreted. */
-    (void)pcre2_jit_compile(pat->code, PCRE2_JIT_COMPLETE);
+    pat->machine = pcre2_jit_compile(pat->code, PCRE2_JIT_COMPLETE) == 0;
     ep_literal_find(&pat->literal, regex);
     return 0;
 }
@@ -464,9 +465,13 @@ static int try_pattern(struct ep_pattern_cursor *c, const struct ep_patterns *p,
                        const struct pattern *pat, struct ep_span text,
                        struct ep_record *r, struct ep_error *err)
 {
-    int rc = pcre2_match(pat->code, (PCRE2_SPTR)text.ptr, text.len, 0, 0,
-                         p->data, p->context);
+    PCRE2_SPTR s = (PCRE2_SPTR)text.ptr;
+    int rc;
 
+    if (pat->machine) /* the same without a check of its arguments */
+        rc = pcre2_jit_match(pat->code, s, text.len, 0, 0, p->data, p->context);
+    else
+        rc = pcre2_match(pat->code, s, text.len, 0, 0, p->data, p->context);
     if (rc == PCRE2_ERROR_NOMATCH)
         return 0;
     if (rc < 0) {

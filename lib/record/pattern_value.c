@@ -233,6 +233,16 @@ static bool take_clock(const char *s, double *out)
     return false;
 }
 
+/* d, which is written in s, in that unit (or NULL). */
+static double in_unit(struct ep_fp_decimal *d, const char *s, size_t n,
+                      const struct ep_pattern_unit *unit)
+{
+    if (unit)
+        d->exp10 += unit->exp10;
+    d->cut = false; /* the rest of 19 digits is below a double's resolution */
+    return ep_fp_from_decimal(d, s, n) * (unit ? unit->factor : 1);
+}
+
 /* The number in s, in the unit of the key. */
 static int take_number(char *s, enum ep_key k,
                        const struct ep_pattern_unit *unit, double *out,
@@ -261,10 +271,7 @@ static int take_number(char *s, enum ep_key k,
                 err, EP_EFORMAT, "unknown unit '%s'",
                 ep_escape(shown, sizeof shown, name, strlen(name)));
     }
-    if (unit)
-        d.exp10 += unit->exp10;
-    d.cut = false; /* the rest of 19 digits is below a double's resolution */
-    *out = ep_fp_from_decimal(&d, s, n) * (unit ? unit->factor : 1);
+    *out = in_unit(&d, s, n, unit);
     return 0;
 }
 
@@ -305,12 +312,17 @@ static int number(struct ep_record *r, enum ep_key k, struct ep_span text,
                   struct ep_strip_zone *zone, struct ep_error *err)
 {
     char s[NUMBER_MAX + 1];
+    struct ep_fp_decimal d;
     double x = 0;
     int rc;
 
     if (k == EP_K_TS && text.len &&
         ep_strip_stamp(zone, text.ptr, text.len, &x) == text.len)
         return set_number(r, k, x, true, err);
+    if (text.len && text.len <= NUMBER_MAX &&
+        ep_fp_scan(text.ptr, text.len, &d) == text.len) /* nothing else */
+        return set_number(r, k, in_unit(&d, text.ptr, text.len, unit), !unit,
+                          err);
     if (text.len > NUMBER_MAX || memchr(text.ptr, '\0', text.len))
         return ep_error_set(err, EP_EFORMAT, "not a number");
     memcpy(s, text.ptr, text.len);

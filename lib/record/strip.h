@@ -72,12 +72,14 @@ bool ep_strip_next_bar(struct ep_span *rest, struct ep_span *bar);
 
 /*
  * What a time does not say itself: the offset of local time from UTC,
- * remembered for the quarter of an hour that was asked for last; and the year.
+ * remembered for the two quarters of an hour that were asked for last (the ranks
+ * of a job and its launcher may be an hour apart); and the year.
  * All-zero to begin with.
  */
 struct ep_strip_zone {
     int64_t quarter; /* of local time, counted from 1970-01-01 00:00 */
     int64_t offset;  /* s to take from local time */
+    int64_t before, before_offset; /* those of the quarter before it */
     bool known;
     double latest; /* s since the epoch: a date without a year is in the year
                       in which it is last before this and a day; 0: unknown */

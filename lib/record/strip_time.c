@@ -16,7 +16,8 @@
 
 #define QUARTER 900
 #define DAY 86400
-#define FAR INT64_C(10000000000) /* s: the year 2286 */
+#define ZONE_MOST INT64_C(172800) /* no local time is that far from UTC */
+#define FAR INT64_C(10000000000)  /* s: the year 2286 */
 
 /* n digits at s as a number, or -1. */
 static int digits(const char *s, int n)
@@ -89,27 +90,34 @@ static int64_t civil(const char *s, size_t len)
     return days(year, month, day) * DAY + clock;
 }
 
+/* The offset of a quarter of an hour that begins as_utc s after the epoch. */
+static int64_t ask_offset(time_t as_utc)
+{
+    struct tm tm;
+    time_t real;
+
+    if (!gmtime_r(&as_utc, &tm))
+        return 0;
+    tm.tm_isdst = -1;
+    real = mktime(&tm);
+    return real != (time_t)-1 ? (int64_t)as_utc - (int64_t)real : 0;
+}
+
 /* Seconds to take from the local time t. */
 static int64_t local_offset(struct ep_strip_zone *zone, int64_t t)
 {
-    int64_t quarter = t / QUARTER;
-    time_t as_utc = (time_t)(quarter * QUARTER);
-    struct tm tm;
+    int64_t quarter = t / QUARTER, offset = zone->before_offset;
 
     if (zone->known && zone->quarter == quarter)
         return zone->offset;
-    zone->offset = 0;
-    if (gmtime_r(&as_utc, &tm)) {
-        time_t real;
-
-        tm.tm_isdst = -1;
-        real = mktime(&tm);
-        if (real != (time_t)-1)
-            zone->offset = (int64_t)as_utc - (int64_t)real;
-    }
+    if (!zone->known || zone->before != quarter)
+        offset = ask_offset((time_t)(quarter * QUARTER));
+    zone->before = zone->known ? zone->quarter : quarter;
+    zone->before_offset = zone->known ? zone->offset : offset;
     zone->quarter = quarter;
+    zone->offset = offset;
     zone->known = true;
-    return zone->offset;
+    return offset;
 }
 
 /* "Z", "+01:00" or "-0800" at s: bytes taken, and *offset in seconds. */
@@ -196,6 +204,8 @@ static int64_t in_a_year(struct ep_strip_zone *zone, int month, int day,
         if (!is_date(year, month, day))
             continue;
         t = days(year, month, day) * DAY + clock;
+        if ((double)(t - ZONE_MOST) > latest)
+            continue; /* and zone keeps what it knows of this year */
         t -= local_offset(zone, t);
         if ((double)t <= latest)
             return t < 0 ? -1 : t;

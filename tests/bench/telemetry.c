@@ -12,8 +12,7 @@
  */
 #include "config.h"
 
-#include "base/buf.h"
-#include "base/rng.h"
+#include "telemetry.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,27 +21,18 @@
 #include <time.h>
 
 #define FLUSH ((size_t)1 << 20)
-#define EPOCH UINT64_C(1730000000)
 
-struct corpus {
-    struct ep_buf out;
-    uint64_t written, want;
-    struct ep_rng rng;
-    uint64_t n; /* of the line or element that is made */
-};
-
-static uint64_t below(struct corpus *c, uint64_t n)
+uint64_t telemetry_below(struct corpus *c, uint64_t n)
 {
     return ep_rng_next(&c->rng) % n;
 }
 
-static double uniform(struct corpus *c, double lo, double hi)
+double telemetry_uniform(struct corpus *c, double lo, double hi)
 {
     return lo + (hi - lo) * ep_rng_uniform(&c->rng);
 }
 
-/* Should there be more? Writes what has gathered. */
-static bool more(struct corpus *c)
+bool telemetry_more(struct corpus *c)
 {
     c->n++;
     if (c->out.len >= FLUSH || c->written + c->out.len >= c->want) {
@@ -54,11 +44,15 @@ static bool more(struct corpus *c)
     return c->written < c->want;
 }
 
-static const char *const colls[] = {"AllReduce", "AllGather", "ReduceScatter",
-                                    "Broadcast"};
+const char *telemetry_collective(struct corpus *c)
+{
+    static const char *const names[] = {"AllReduce", "AllGather",
+                                        "ReduceScatter", "Broadcast"};
 
-/* "2024-10-27 03:33:20", of so many seconds since EPOCH. */
-static void add_time(struct ep_buf *b, char dash, uint64_t s)
+    return names[telemetry_below(c, 4)];
+}
+
+void telemetry_time(struct ep_buf *b, char dash, uint64_t s)
 {
     time_t t = (time_t)(EPOCH + s);
     struct tm tm;
@@ -76,8 +70,8 @@ static void records(struct corpus *c)
 {
     struct ep_buf *b = &c->out;
 
-    while (more(c)) {
-        int rank = (int)below(c, 64), host = rank / 8;
+    while (telemetry_more(c)) {
+        int rank = (int)telemetry_below(c, 64), host = rank / 8;
         uint64_t step = c->n / 4096, us = c->n % 1000000;
 
         if (c->n % 16 == 0)
@@ -86,8 +80,8 @@ static void records(struct corpus *c)
                 "{\"type\":\"step\",\"ts\":%" PRIu64 ".%06" PRIu64
                 ",\"job\":\"lm-140b\",\"host\":\"n%d\",\"rank\":%d,\"step\":"
                 "%" PRIu64 ",\"dur\":%.6f,\"busy\":%.6f,\"mb\":8}\n",
-                EPOCH + step, us, host, rank, step, uniform(c, 1.3, 1.5),
-                uniform(c, 1.1, 1.3));
+                EPOCH + step, us, host, rank, step,
+                telemetry_uniform(c, 1.3, 1.5), telemetry_uniform(c, 1.1, 1.3));
         else if (c->n % 4 == 0)
             ep_buf_addf(b,
                         "{\"type\":\"gauge\",\"ts\":%" PRIu64 ".%03" PRIu64
@@ -95,7 +89,7 @@ static void records(struct corpus *c)
                         "a8d1-%012d\",\"gpu_index\":%d,\"name\":\"power\","
                         "\"value\":%.3f,\"unit\":\"W\"}\n",
                         EPOCH + step, us / 1000, host, rank, rank % 8,
-                        uniform(c, 300, 700));
+                        telemetry_uniform(c, 300, 700));
         else
             ep_buf_addf(
                 b,
@@ -104,16 +98,17 @@ static void records(struct corpus *c)
                 "\"comm\":\"0x7f8c496ae9f661\",\"nranks\":64,\"comm_rank\":%d,"
                 "\"seq\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"dur\":%.6f}\n",
                 EPOCH + step, us, host, 1639453 + rank, rank,
-                colls[below(c, 4)], rank, c->n / 64,
-                UINT64_C(4096) << below(c, 18), uniform(c, 1e-5, 0.07));
+                telemetry_collective(c), rank, c->n / 64,
+                UINT64_C(4096) << telemetry_below(c, 18),
+                telemetry_uniform(c, 1e-5, 0.07));
     }
 }
 
 static void inspector(struct corpus *c)
 {
-    while (more(c)) {
-        double us = uniform(c, 10, 70000);
-        uint64_t bytes = UINT64_C(4096) << below(c, 18);
+    while (telemetry_more(c)) {
+        double us = telemetry_uniform(c, 10, 70000);
+        uint64_t bytes = UINT64_C(4096) << telemetry_below(c, 18);
 
         ep_buf_addf(
             &c->out,
@@ -125,8 +120,9 @@ static void inspector(struct corpus *c)
             "\"%s\",\"coll_sn\":%" PRIu64 ",\"coll_msg_size_bytes\":%" PRIu64
             ",\"coll_exec_time_us\":%.0f,\"coll_timing_source\":\"kernel_gpu\","
             "\"coll_algobw_gbs\":%.6f,\"coll_busbw_gbs\":%.6f}}\n",
-            EPOCH * 1000000 + c->n / 512 * 500000, colls[below(c, 4)], c->n,
-            bytes, us, 1e-3 * (double)bytes / us, 1.75e-3 * (double)bytes / us);
+            EPOCH * 1000000 + c->n / 512 * 500000, telemetry_collective(c),
+            c->n, bytes, us, 1e-3 * (double)bytes / us,
+            1.75e-3 * (double)bytes / us);
     }
 }
 
@@ -142,7 +138,7 @@ static void timeline(struct corpus *c)
     struct ep_buf *b = &c->out;
     const char *before = "[";
 
-    for (uint64_t step = 0; more(c); step++) {
+    for (uint64_t step = 0; telemetry_more(c); step++) {
         for (int lane = 0; lane < 16; lane++)
             for (int i = 0; i < 48; i++) {
                 const char *op = ops[i / 8];
@@ -157,9 +153,10 @@ static void timeline(struct corpus *c)
                     ",\"model_chunk\":%d,\"mb_id\":%d,"
                     "\"seq_id\":%d}}",
                     before, op, op, lane % 4, lane / 4 * 20 + lane % 4 * 80,
-                    t + uniform(c, 0, 1e4),
-                    i < 16 ? uniform(c, 3e5, 9e5) : uniform(c, 100, 900), step,
-                    i < 16 ? 0 : -1, i < 16 ? i % 8 : -1, i % 8);
+                    t + telemetry_uniform(c, 0, 1e4),
+                    i < 16 ? telemetry_uniform(c, 3e5, 9e5)
+                           : telemetry_uniform(c, 100, 900),
+                    step, i < 16 ? 0 : -1, i < 16 ? i % 8 : -1, i % 8);
                 before = ",";
             }
     }
@@ -186,14 +183,14 @@ static void kineto_events(struct corpus *c, double us)
         ",\"Sequence number\": %" PRIu64
         ", \"Fwd thread id\": 0, \"Record function id\": 0, \"Ev Idx\": %"
         "" PRIu64 "\n    }\n  }",
-        us, uniform(c, 5, 90), c->n, c->n / 2, c->n);
+        us, telemetry_uniform(c, 5, 90), c->n, c->n / 2, c->n);
     ep_buf_addf(
         b,
         ",\n  {\n    \"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": "
         "\"cudaLaunchKernel\", \"pid\": 2910249, \"tid\": 2910249,\n    \"ts\":"
         " %.3f, \"dur\": %.3f,\n    \"args\": {\n      \"External id\": %"
         "" PRIu64 ", \"cbid\": 211, \"correlation\": %" PRIu64 "\n    }\n  }",
-        us + 5, uniform(c, 2, 9), c->n, c->n);
+        us + 5, telemetry_uniform(c, 2, 9), c->n, c->n);
     if (c->n % 8)
         ep_buf_addf(
             b,
@@ -207,7 +204,7 @@ static void kineto_events(struct corpus *c, double us)
             ",\n      \"registers per thread\": 168, \"shared memory\": 213248,"
             " \"blocks per SM\": 1.0, \"warps per SM\": 12.0,\n      \"grid\": "
             "[132, 1, 1], \"block\": [384, 1, 1]\n    }\n  }",
-            us + 20, uniform(c, 20, 400), c->n, c->n);
+            us + 20, telemetry_uniform(c, 20, 400), c->n, c->n);
     else
         ep_buf_addf(
             b,
@@ -222,7 +219,7 @@ static void kineto_events(struct corpus *c, double us)
             "\"Out msg nelems\": 6637568, \"Group size\": 4, \"dtype\": "
             "\"Float\", \"Process Group Name\": \"0\", \"Process Group Ranks\":"
             " \"[0, 1, 2, 3]\", \"Seq\": %" PRIu64 "\n    }\n  }",
-            us + 20, uniform(c, 900, 4000), c->n, c->n, c->n / 8);
+            us + 20, telemetry_uniform(c, 900, 4000), c->n, c->n, c->n / 8);
 }
 
 static void kineto(struct corpus *c)
@@ -238,7 +235,7 @@ static void kineto(struct corpus *c)
         "2910249, \"tid\": 2910249,\n    \"ts\": 4458676416788.066, \"dur\": "
         "222442.191,\n    \"args\": {\n      \"External id\": 1, \"Ev Idx\": 0"
         "\n    }\n  }");
-    while (more(c))
+    while (telemetry_more(c))
         kineto_events(c, 4458676416700 + 450.25 * (double)c->n);
     ep_buf_adds(&c->out, "\n  ],\n  \"traceName\": \"n1.pt.trace.json\"\n}\n");
 }
@@ -247,7 +244,7 @@ static void flight_recorder(struct corpus *c)
 {
     const char *before = "{\"comm_lib_version\":\"2.21.5\",\"entries\":[";
 
-    while (more(c)) {
+    while (telemetry_more(c)) {
         uint64_t ns = EPOCH * 1000000000 + c->n * 1750000;
 
         ep_buf_addf(
@@ -264,8 +261,9 @@ static void flight_recorder(struct corpus *c)
             ",\"time_discovered_completed_ns\":%" PRIu64
             ",\"time_discovered_started_ns\":%" PRIu64
             ",\"timeout_ms\":600000}",
-            before, c->n, uniform(c, 0.1, 4), 1 << below(c, 12), c->n, 1024,
-            c->n, ns, ns + 1100000, ns + 500000);
+            before, c->n, telemetry_uniform(c, 0.1, 4),
+            1 << telemetry_below(c, 12), c->n, 1024, c->n, ns, ns + 1100000,
+            ns + 500000);
         before = ",";
     }
     ep_buf_adds(&c->out,
@@ -274,125 +272,6 @@ static void flight_recorder(struct corpus *c)
                 "\"pg_status\":{\"0\":{\"last_completed_collective\":\"7\","
                 "\"last_enqueued_collective\":\"8\","
                 "\"last_started_collective\":\"7\"}},\"version\":\"2.10\"}\n");
-}
-
-/* ==== Logs ==== */
-
-/* NCCL_DEBUG=INFO, NCCL_DEBUG_SUBSYS=INIT,NET,COLL: calls among the rest. */
-static void nccl_debug(struct corpus *c)
-{
-    struct ep_buf *b = &c->out;
-
-    while (more(c)) {
-        int rank = (int)below(c, 8);
-
-        ep_buf_adds(b, "[");
-        add_time(b, '-', c->n / 5000);
-        ep_buf_addf(b, "] n1:%d:%d [%d] NCCL INFO ", 4711 + rank, 4771 + rank,
-                    rank);
-        if (c->n <= 64)
-            ep_buf_addf(b,
-                        "ncclCommInitRank comm 0x55d70%d rank %d nranks 8 "
-                        "cudaDev %d nvmlDev %d busId %d000 commId 0x5c1f - "
-                        "Init COMPLETE\n",
-                        rank, rank, rank, rank, rank + 1);
-        else if (c->n % 2)
-            ep_buf_addf(b,
-                        "%s: opCount %" PRIx64
-                        " sendbuff 0x7f%06x recvbuff 0x7f%06x count %" PRIu64
-                        " datatype 7 op 0 root 0 comm 0x55d70%d [nranks=8] "
-                        "stream 0x55d6f0c0\n",
-                        colls[below(c, 4)], c->n / 8, rank * 4096, rank * 8192,
-                        UINT64_C(1024) << below(c, 16), rank);
-        else if (c->n % 4)
-            ep_buf_addf(b,
-                        "AllReduce: %d Bytes -> Algo RING proto SIMPLE "
-                        "channel{Lo..Hi}={0..23}\n",
-                        1024 << below(c, 16));
-        else
-            ep_buf_addf(
-                b, "Channel %02d/0 : %d[%d] -> %d[%d] via P2P/IPC/read\n",
-                (int)below(c, 24), rank, rank, (rank + 1) % 8, (rank + 1) % 8);
-    }
-}
-
-/* A line in so many is one of training; the others are of its environment. */
-static void noise(struct corpus *c)
-{
-    static const char *const lines[] = {
-        "WARNING: TransformerEngine: attention backend is FusedAttention\n",
-        "  warnings.warn(\"The use of torch.library is deprecated\")\n",
-        "/opt/conda/lib/python3.11/site-packages/torch/distributed/c10d.py: "
-        "UserWarning: barrier(): using the device under current context.\n",
-        "Time to load fused_adam op: 0.0523 seconds\n",
-    };
-
-    if (below(c, 10) == 0)
-        ep_buf_adds(&c->out, lines[below(c, 4)]);
-}
-
-static void megatron(struct corpus *c)
-{
-    struct ep_buf *b = &c->out;
-
-    while (more(c)) {
-        noise(c);
-        ep_buf_adds(b, " [");
-        add_time(b, '-', 13 * c->n);
-        ep_buf_addf(
-            b,
-            ".%06d] iteration %8" PRIu64
-            "/99999999 | consumed samples: %12" PRIu64
-            " | elapsed time per iteration (ms): %.1f | throughput per GPU "
-            "(TFLOP/s/GPU): %.1f | learning rate: %.6E | global batch size:  "
-            "1024 | lm loss: %.6E | loss scale: 1.0 | grad norm: %.3f | number "
-            "of skipped iterations:   0 | number of nan iterations:   0 |\n",
-            (int)below(c, 1000000), c->n, c->n * 1024, uniform(c, 12000, 13500),
-            uniform(c, 390, 410), uniform(c, 1e-5, 3e-5), uniform(c, 2, 3),
-            uniform(c, 0.1, 0.4));
-    }
-}
-
-static void deepspeed(struct corpus *c)
-{
-    struct ep_buf *b = &c->out;
-
-    while (more(c)) {
-        noise(c);
-        ep_buf_adds(b, "[");
-        add_time(b, '-', 16 * c->n);
-        ep_buf_addf(b, ",%03d] [INFO] [logging.py:96:log_dist] [Rank 0] ",
-                    (int)below(c, 1000));
-        if (c->n % 2)
-            ep_buf_addf(b,
-                        "step=%" PRIu64
-                        ", skipped=0, lr=[%.17g], mom=[(0.9, 0.999)]\n",
-                        c->n, uniform(c, 1e-6, 1e-5));
-        else
-            ep_buf_addf(b,
-                        "time (ms) | fwd: %.2f | bwd: %.2f | bwd_inner: %.2f | "
-                        "bwd_allreduce: %.2f | step: %.2f\n",
-                        uniform(c, 3000, 4000), uniform(c, 10000, 12000),
-                        uniform(c, 9000, 10000), uniform(c, 700, 900),
-                        uniform(c, 500, 900));
-    }
-}
-
-/* RETURNN's, for a pattern; every rank writes. */
-static void pattern(struct corpus *c)
-{
-    while (more(c)) {
-        noise(c);
-        ep_buf_addf(
-            &c->out,
-            "ep %" PRIu64 " train, step %" PRIu64
-            ", ctc %.3f, num_seqs %d, max_size:time %d, mem_usage:cuda:%d "
-            "5.2GB, %.3f sec/step, elapsed 0:%02d:05, exp. remaining 0:05:06, "
-            "complete %.2f%%\n",
-            1 + c->n / 40000, c->n / 4 % 10000, uniform(c, 0.5, 1.5),
-            4 + (int)below(c, 12), 500 + (int)below(c, 1500), (int)(c->n % 4),
-            uniform(c, 0.5, 0.7), (int)below(c, 60), uniform(c, 0, 100));
-    }
 }
 
 /* ==== Sensors ==== */
@@ -417,7 +296,7 @@ static void dcgm(struct corpus *c)
         {"DCGM_FI_PROF_NVLINK_TX_BYTES", "NVLink sent.", 1e9, 1e12, 0},
     };
 
-    for (int f = 0; more(c); f = (f + 1) % 10) {
+    for (int f = 0; telemetry_more(c); f = (f + 1) % 10) {
         ep_buf_addf(&c->out, "# HELP %s %s\n# TYPE %s gauge\n", fields[f].name,
                     fields[f].help, fields[f].name);
         for (int i = 0; i < 8; i++)
@@ -428,8 +307,9 @@ static void dcgm(struct corpus *c)
                 "modelName=\"NVIDIA H100 80GB HBM3\",Hostname=\"n1\","
                 "DCGM_FI_DRIVER_VERSION=\"550.54.15\",container=\"main\","
                 "namespace=\"train\",pod=\"lm-140b-%d\"} %.*f\n",
-                fields[f].name, i, i, i + 1, i, (int)below(c, 2),
-                fields[f].decimals, uniform(c, fields[f].lo, fields[f].hi));
+                fields[f].name, i, i, i + 1, i, (int)telemetry_below(c, 2),
+                fields[f].decimals,
+                telemetry_uniform(c, fields[f].lo, fields[f].hi));
     }
 }
 
@@ -439,7 +319,7 @@ static void node_exporter(struct corpus *c)
                                         "softirq", "steal",  "system", "user"};
     struct ep_buf *b = &c->out;
 
-    while (more(c)) {
+    while (telemetry_more(c)) {
         ep_buf_adds(b,
                     "# HELP node_cpu_seconds_total Seconds the CPUs spent in"
                     " each mode.\n# TYPE node_cpu_seconds_total counter\n");
@@ -448,7 +328,7 @@ static void node_exporter(struct corpus *c)
                 ep_buf_addf(b,
                             "node_cpu_seconds_total{cpu=\"%d\",mode=\"%s\"} "
                             "%.2f\n",
-                            cpu, modes[m], uniform(c, 0, 1e6));
+                            cpu, modes[m], telemetry_uniform(c, 0, 1e6));
         for (int d = 0; d < 8; d++)
             ep_buf_addf(b,
                         "node_disk_io_time_seconds_total{device=\"nvme%dn1\"} "
@@ -457,13 +337,15 @@ static void node_exporter(struct corpus *c)
                         "%.17e\n"
                         "node_hwmon_temp_celsius{chip=\"nvme_nvme%d\",sensor="
                         "\"temp1\"} %.3f\n",
-                        d, uniform(c, 0, 1e6), d, uniform(c, 1e9, 1e15), d,
-                        uniform(c, 30, 60));
-        ep_buf_addf(b,
-                    "node_memory_MemAvailable_bytes %.9e\nnode_load1 %.2f\n"
-                    "node_time_seconds %.9e\nprocess_open_fds %d\n",
-                    uniform(c, 1e11, 2e12), uniform(c, 0, 64),
-                    uniform(c, 1.73e9, 1.74e9), (int)below(c, 64));
+                        d, telemetry_uniform(c, 0, 1e6), d,
+                        telemetry_uniform(c, 1e9, 1e15), d,
+                        telemetry_uniform(c, 30, 60));
+        ep_buf_addf(
+            b,
+            "node_memory_MemAvailable_bytes %.9e\nnode_load1 %.2f\n"
+            "node_time_seconds %.9e\nprocess_open_fds %d\n",
+            telemetry_uniform(c, 1e11, 2e12), telemetry_uniform(c, 0, 64),
+            telemetry_uniform(c, 1.73e9, 1.74e9), (int)telemetry_below(c, 64));
     }
 }
 
@@ -476,18 +358,19 @@ static void smi(struct corpus *c)
                 "timestamp, index, uuid, name, pci.bus_id, temperature.gpu, "
                 "utilization.gpu [%], power.draw [W], clocks.current.sm "
                 "[MHz], memory.used [MiB], pstate\n");
-    while (more(c)) {
+    while (telemetry_more(c)) {
         int gpu = (int)(c->n % 8);
 
-        add_time(b, '/', c->n / 32);
-        ep_buf_addf(b,
-                    ".%03d, %d, GPU-8b22f4d8-2d1c-4e4f-a8d1-00c0ffee%04d, "
-                    "NVIDIA H100 80GB HBM3, 00000000:%d9:00.0, %d, %d %%, %.2f "
-                    "W, %d MHz, %d MiB, P0\n",
-                    (int)(c->n / 8 % 4 * 250), gpu, gpu, gpu + 1,
-                    30 + (int)below(c, 50), (int)below(c, 101),
-                    uniform(c, 100, 700), 1400 + (int)below(c, 580),
-                    (int)below(c, 81559));
+        telemetry_time(b, '/', c->n / 32);
+        ep_buf_addf(
+            b,
+            ".%03d, %d, GPU-8b22f4d8-2d1c-4e4f-a8d1-00c0ffee%04d, "
+            "NVIDIA H100 80GB HBM3, 00000000:%d9:00.0, %d, %d %%, %.2f "
+            "W, %d MHz, %d MiB, P0\n",
+            (int)(c->n / 8 % 4 * 250), gpu, gpu, gpu + 1,
+            30 + (int)telemetry_below(c, 50), (int)telemetry_below(c, 101),
+            telemetry_uniform(c, 100, 700), 1400 + (int)telemetry_below(c, 580),
+            (int)telemetry_below(c, 81559));
     }
 }
 
@@ -500,10 +383,13 @@ static const struct {
     {"timeline", timeline},
     {"kineto", kineto},
     {"flight-recorder", flight_recorder},
-    {"nccl-debug", nccl_debug},
-    {"megatron", megatron},
-    {"deepspeed", deepspeed},
-    {"pattern", pattern},
+    {"nccl-debug", telemetry_nccl_debug},
+    {"megatron", telemetry_megatron},
+    {"deepspeed", telemetry_deepspeed},
+    {"pattern", telemetry_pattern},
+    {"megatron-log", telemetry_megatron_log},
+    {"deepspeed-log", telemetry_deepspeed_log},
+    {"pattern-log", telemetry_pattern_log},
     {"dcgm", dcgm},
     {"node-exporter", node_exporter},
     {"nvidia-smi", smi},

@@ -3,15 +3,18 @@
  * test_import_trainers.c - the importers of Megatron-LM, DeepSpeed and NVRx:
  * all fixtures, one of each cut at every byte and with bytes damaged; what is
  * recognised as which format; where a time is found in a line; that no line
- * takes its square.
+ * takes its square; that what is known of lines before changes nothing.
  */
 #include "config.h"
 
+#include "base/rng.h"
 #include "import_fixtures.h"
 #include "record/importers.h"
 #include "record/log_text.h"
 
 #include <time.h>
+
+#define SEED 21
 
 static const char warning[] =
     "STRAGGLER DETECTION WARNING: Some GPUs performance dropped. "
@@ -267,6 +270,81 @@ static void check_pairs(void)
     ok(bad == 0);
 }
 
+/* A line of times whose cells are those of most others, or not. */
+static void make_times(struct ep_rng *rng, struct ep_buf *b)
+{
+    static const char *const cells[] = {
+        " fwd: 1.25 |",
+        " bwd: 2.5 |",
+        " step: 3 |",
+        " bwd_inner= 4 |",
+        "fwd:1 |",
+        "  fwd : 1 |",
+        " fwd 1 |",
+        " : 5 |",
+        " what: no number |",
+        " |",
+        " a:b=7 |",
+        " FWD: 8",
+        " fwd: 9 | bwd: 1",
+        " Bwd-In: 2 |",
+        " fwd:: 3 |",
+        "\tstep:\t4\t|",
+        " a name that is too long to be remembered by anybody: 7 |"};
+    const uint64_t n = sizeof cells / sizeof cells[0];
+
+    ep_buf_reset(b);
+    ep_buf_adds(b,
+                ep_rng_next(rng) % 4 ? "[Rank 0] time (ms) |" : "time (ms) |");
+    for (uint64_t i = 0; i < 14; i++)
+        ep_buf_adds(b,
+                    cells[ep_rng_next(rng) % 4 ? i % n : ep_rng_next(rng) % n]);
+}
+
+/* The same gauges, whatever is known of the lines before? */
+static void check_known_cells(void)
+{
+    struct ep_log log = {.whole = true};
+    struct ep_log_times known = {.number = 0};
+    struct ep_buf b;
+    struct ep_rng rng;
+    int bad = 0, gauges = 0;
+
+    ep_buf_init(&b);
+    ep_log_clock_init(&log.clock, 1.7e9);
+    ep_rng_seed(&rng, SEED, 0);
+    for (int i = 0; i < 4000; i++) {
+        struct ep_log_times fresh = {.prefix = i & 1 ? "a_" : "b_"};
+        struct ep_record r, want;
+        bool more;
+
+        make_times(&rng, &b);
+        log.line.text = (struct ep_span){b.ptr, b.len};
+        log.line.rank = log.line.pid = -1;
+        known.prefix = fresh.prefix;
+        bad += !ep_log_times(&log, &known) || !ep_log_times(&log, &fresh);
+        do {
+            char name[EP_LOG_NAME_MAX + 1];
+
+            memset(fresh.known, 0, sizeof fresh.known);
+            more = ep_log_next_time(&log, &fresh, &want);
+            (void)snprintf(name, sizeof name, "%.*s",
+                           more ? (int)want.v[EP_K_NAME].str.len : 0,
+                           more ? want.v[EP_K_NAME].str.ptr : "");
+            if (ep_log_next_time(&log, &known, &r) != more)
+                bad++;
+            else if (more)
+                bad += !ep_span_eq(r.v[EP_K_NAME].str, name) ||
+                       r.v[EP_K_VALUE].num != want.v[EP_K_VALUE].num ||
+                       known.rest.p != fresh.rest.p;
+            gauges += more;
+        } while (more);
+    }
+    if (!ok(bad == 0 && gauges > 10000))
+        printf("# %d of %d, seed %d\n", bad, gauges, SEED);
+    ep_buf_free(&b);
+}
+
 int main(void)
 {
     const char *root = getenv("top_srcdir");
@@ -291,6 +369,7 @@ int main(void)
     check_order();
     check_new_year();
     check_pairs();
+    check_known_cells();
     check_long();
     return tap_done();
 }

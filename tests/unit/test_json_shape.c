@@ -112,7 +112,9 @@ static void add_object(struct ep_buf *b, uint64_t what)
         else if (below(20) == 0)
             add_value(b);
         else
-            ep_buf_addf(b, "%lld", (long long)below(1000000) - 1000);
+            ep_buf_addf(b, "%lld",
+                        below(3) ? (long long)below(1000000) - 1000
+                                 : (long long)below(21) - 10);
     }
     if (members > 3 && what & 64)
         ep_buf_addc(b, '}');

@@ -6,14 +6,17 @@
  */
 #include "config.h"
 
+#include "base/rng.h"
 #include "record/strip.h"
 #include "tap.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #define NO (-1)
+#define SEED 20
 
 static const struct {
     const char *line, *text;
@@ -329,6 +332,44 @@ static void check_zone(void)
 }
 
 /* For the eye: bytes per second on lines without a prefix. */
+/* Whatever was asked before, a zone answers as a new one does. */
+static void check_memory(void)
+{
+    struct ep_strip_zone zone = {.latest = 1.8e9};
+    struct ep_rng rng;
+    int bad = 0;
+
+    ep_rng_seed(&rng, SEED, 0);
+    for (int i = 0; i < 20000; i++) {
+        struct ep_strip_zone fresh = {.latest = zone.latest};
+        /* few of them: most were asked lately, or just before that */
+        int day = 1 + (int)(ep_rng_next(&rng) % 2), hour = day + 1;
+        int month = (int)(ep_rng_next(&rng) % 4) < 3 ? 3 : 11;
+        double got = 0, want = 0;
+        char text[40];
+        int n, form = (int)(ep_rng_next(&rng) % 3);
+
+        switch (form) {
+        case 0:
+            n = snprintf(text, sizeof text, "2026-%02d-%02d %02d:%02d:05",
+                         month, day, hour, (int)(ep_rng_next(&rng) % 60));
+            break;
+        case 1:
+            n = snprintf(text, sizeof text, "I%02d%02d %02d:%02d:05.25 x",
+                         month, day, hour, (int)(ep_rng_next(&rng) % 60));
+            break;
+        default:
+            n = snprintf(text, sizeof text, "I2025%02d%02d %02d:%02d:05.25 x",
+                         month, day, hour, (int)(ep_rng_next(&rng) % 60));
+        }
+        bad += ep_strip_stamp(&zone, text, (size_t)n, &got) !=
+               ep_strip_stamp(&fresh, text, (size_t)n, &want);
+        bad += got != want || got <= 0;
+    }
+    if (!ok(bad == 0))
+        printf("# %d of a zone that was asked before, seed %d\n", bad, SEED);
+}
+
 static void measure(void)
 {
     static const char line[] =
@@ -361,6 +402,7 @@ int main(void)
     check_stamps();
     check_bars();
     check_zone();
+    check_memory();
     measure();
     return tap_done();
 }
