@@ -292,7 +292,7 @@ static bool holds(const struct ep_select_where *w, const struct ep_record *r)
         v = ep_record_str(r, w->key);
         same = w->glob ? fits(w->text, v)
                        : v.len == w->text.len &&
-                             memcmp(v.ptr, w->text.ptr, v.len) == 0;
+                             (!v.len || memcmp(v.ptr, w->text.ptr, v.len) == 0);
         return w->how == EP_SELECT_EQ ? same : w->how == EP_SELECT_NE && !same;
     }
     x = ep_record_num(r, w->key);
