@@ -249,6 +249,22 @@ static void draw_fail_slow(struct job *j, bool network, double factor)
         e->factor = link_factor(j, e, factor);
 }
 
+/* Two slow iterations from iteration at on: next to no other spike? */
+static bool is_single(const struct job *j, int at)
+{
+    for (int k = 0; k < j->nevents; k++) {
+        const struct event *e = &j->event[k];
+        int gap = at - e->onset;
+
+        if (e->cause == C_CHECKPOINT)
+            gap = (gap + e->every + 5) % e->every - 5;
+        if ((e->cause == C_SPIKE || e->cause == C_CHECKPOINT) && gap > -6 &&
+            gap < 6)
+            return false;
+    }
+    return true;
+}
+
 /*
  * One draw in a statement: in which order the arguments of a call are evaluated
  * is the compiler's choice, and a seed has to mean the same to all of them.
@@ -257,8 +273,11 @@ static void draw_spike(struct job *j)
 {
     struct ep_rng *r = &j->rng;
     int at = 12 + below(r, j->iterations - 20), lasts = 1 + below(r, 2);
-    struct event *e = add(j, C_SPIKE, at, at + lasts, draw_between(r, 1.3, 5));
+    struct event *e;
 
+    if (!is_single(j, at))
+        return;
+    e = add(j, C_SPIKE, at, at + lasts, draw_between(r, 1.3, 5));
     if (chance(r, 0.5))
         e->rank = below(r, j->ranks);
 }
