@@ -126,6 +126,27 @@ probes() {
     [ "$output" = "onset job 41 all-ranks" ]
 }
 
+@test "a straggler beside many that were slow before it is no part of them" {
+    for r in 0 1 2 3; do
+        steps $r 120 20 >r$r
+    done
+    for r in 4 5 6 7; do
+        steps $r 40 20 >r$r
+        steps $r 80 26.6 41 >>r$r
+    done
+    {
+        steps 1 80 20
+        steps 1 40 23.6 81
+    } >r1
+    run -0 bash -c "skewdetect r? | jq -r 'select(.scope == \"rank\") |
+        [.kind, .rank, .step] | join(\" \")'"
+    [ "$output" = "onset 4 41
+onset 5 41
+onset 6 41
+onset 7 41
+onset 1 81" ]
+}
+
 @test "steps that get longer while no rank works longer: communication" {
     for r in 0 1 2; do
         steps $r 80 20 | jq -c 'if .step > 40 then .dur *= 2 else . end' >r$r

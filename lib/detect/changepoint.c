@@ -387,6 +387,9 @@ static void report(struct ep_changepoint *cp, const struct verdict *v,
         e->kind = EP_CHANGE_RELIEF;
         e->partial = v->level >= cp->best.x + cp->min_log;
         cp->state = e->partial ? SLOW : HEALTHY;
+        /* whatever comes, it did not begin before this was over */
+        cp->left_ts = e->since_ts;
+        cp->left_step = e->since_step;
     }
     e->episode = cp->episode;
     cp->mark = (struct level){v->level, v->n};

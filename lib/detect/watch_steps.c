@@ -59,6 +59,17 @@ static size_t pick(size_t i, size_t n)
 }
 
 /*
+ * The factor by which another had become slow on its own before the change:
+ * that it still is says nothing of what is new.
+ */
+static double already(const struct series *r, const struct ep_change *c)
+{
+    return r->ep.open && !r->peer.open && r->ep.since < c->since_ts
+               ? r->ep.factor
+               : 1;
+}
+
+/*
  * The factor of a change over what the others of the job show since then; they
  * have to tell the same kind of value: the step time of all grows when one is
  * slow. With no others it is the factor itself.
@@ -75,7 +86,7 @@ static double excess_of(struct ep_watch *w, const struct series *s,
 
         if (r == s || (r->basis == BASIS_DUR) != (s->basis == BASIS_DUR))
             continue;
-        f = ep_watch_factor_since(r, c);
+        f = ep_watch_factor_since(r, c) / already(r, c);
         if (!isnan(f))
             w->work[k++] = f;
     }

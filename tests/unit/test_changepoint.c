@@ -164,6 +164,23 @@ static void check_ramps(void)
     run_free(r);
 }
 
+/* The way back ends a little above the best level, and a ramp starts there. */
+static void check_ramp_after_relief(void)
+{
+    struct run *r = run_new(0.005);
+
+    flat(r, 60, 1.0);
+    flat(r, 40, 1.5);
+    flat(r, 20, 1.05);
+    ramp(r, 40, 1.05, 1.25);
+    flat(r, 20, 1.25);
+    ok(r->n >= 3 && r->e[1].kind == EP_CHANGE_RELIEF && !r->e[1].partial);
+    ok(r->n >= 3 && r->e[2].kind == EP_CHANGE_ONSET);
+    ok(r->n >= 3 && r->e[2].since_step >= r->e[1].since_step);
+    ok(r->n >= 3 && r->e[2].since_ts >= r->e[1].since_ts);
+    run_free(r);
+}
+
 static void check_warm_up(void)
 {
     static const double slow[] = {1, 5, 60, 1000};
@@ -426,6 +443,7 @@ int main(void)
 
     check_life();
     check_ramps();
+    check_ramp_after_relief();
     check_warm_up();
     check_spikes();
     check_constant();
