@@ -317,6 +317,16 @@ EOF
     [ -n "$(jq -c 'select(.value == 9)' out)" ]
 }
 
+@test "--interval: a body that is too long fails once, behind what came" {
+    need_http
+    awk 'BEGIN { for (i = 0; i < 17000; i++) { printf "#%4000s\n", "" } }' >www/long
+    { exposition 5; cat www/long; } >www/m
+    run -2 --separate-stderr timeout 60 tlmcat -f jsonl --interval 20 --rounds 1 "$httpd/file/m"
+    [[ $stderr == "tlmcat: cannot "*"/file/m: the body is longer than 64 MiB" ]] || { echo "$stderr" && return 1; }
+    [ "$(jq -c 'select(.value == 5)' <<<"$output" | wc -l)" -eq 1 ]
+    [ "$(events <<<"$output" | wc -l)" -eq 1 ]
+}
+
 @test "--interval: rounds, and what does not go together" {
     exposition 7 >textfile
     run -0 --separate-stderr tlmcat -f jsonl --interval 0.1 --rounds 3 textfile
