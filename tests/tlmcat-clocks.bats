@@ -125,6 +125,15 @@ offset_of() { # offset_of HOST FILE
     [[ $stderr == *"no clock was corrected: there is no collective of two hosts"* ]]
 }
 
+@test "clocks that agree are no lack of collectives" {
+    for h in n1 n2; do
+        echo "{\"type\":\"coll\",\"ts\":5,\"host\":\"$h\",\"op\":\"all_reduce\",\"comm\":\"w\",\"seq\":1,\"dur\":0.5}"
+    done >a
+    run -0 --separate-stderr tlmcat --align-clocks -f jsonl a
+    [ "$output" = "$(<a)" ]
+    [ "$stderr" = "tlmcat: no clock was corrected: those of 2 hosts agree" ]
+}
+
 @test "--align-clocks refuses what cannot be read twice" {
     colls n1 0 >a
     run -2 bash -c 'cat a | tlmcat --align-clocks'

@@ -214,6 +214,69 @@ records                  1            1          3
     [ "$(jq -c 'select(.type == "gauge") | .value' out)" = 5 ]
 }
 
+# many_up N: exporters on N ports, URLs in the file urls; /silent never answers.
+# How many connections were open at a time at most is in the file most.
+many_up() {
+    cat >many.py <<'EOF'
+import selectors, socket, sys
+sel, now, most = selectors.DefaultSelector(), 0, 0
+with open("urls.new", "w") as f:
+    for _ in range(int(sys.argv[1])):
+        s = socket.create_server(("127.0.0.1", 0), backlog=16)
+        sel.register(s, selectors.EVENT_READ)
+        f.write("http://127.0.0.1:%d\n" % s.getsockname()[1])
+import os
+os.rename("urls.new", "urls")
+body = b"# TYPE x gauge\nx 1\n"
+while True:
+    for key, _ in sel.select():
+        if not key.data:
+            sel.register(key.fileobj.accept()[0], selectors.EVENT_READ, "connection")
+            now += 1
+        elif not (asked := key.fileobj.recv(4096)):
+            sel.unregister(key.fileobj)
+            key.fileobj.close()
+            now -= 1
+        elif b"/silent" not in asked:
+            key.fileobj.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+        if now > most:
+            most = now
+            with open("most", "w") as f:
+                f.write("%d\n" % most)
+EOF
+    local i
+    python3 many.py "$1" 3>&- 4>&- &
+    scraper=$! # which teardown ends
+    for ((i = 0; i < 500; i++)); do
+        [ ! -e urls ] || return 0
+        sleep 0.02
+    done
+    return 1
+}
+
+@test "URLs: hundreds of dead ones are waited for at the same time" {
+    need_http
+    [ "$(ulimit -H -n)" = unlimited ] || [ "$(ulimit -H -n)" -ge 1024 ] || skip "few descriptors"
+    ulimit -S -n 1024
+    many_up 300
+    mapfile -t urls <urls
+    run -2 --separate-stderr tlmcat -f jsonl --interval 5 --rounds 1 "${urls[@]/%//silent}"
+    [ "$(events <<<"$output" | wc -l)" -eq 300 ]
+    [ "$(<most)" -eq 300 ]
+}
+
+@test "URLs: more than there may be descriptors" {
+    need_http
+    many_up 100
+    mapfile -t urls <urls
+    (
+        ulimit -n 64
+        tlmcat -f jsonl "${urls[@]/%//m}" >out 2>err
+    )
+    [ ! -s err ]
+    [ "$(grep -c '"name":"x"' out)" -eq 100 ]
+}
+
 @test "URLs: nothing but dead ones in all rounds is trouble" {
     need_http
     run -2 --separate-stderr tlmcat -f jsonl --interval 0.2 --rounds 3 "$httpd/status/404"
@@ -254,6 +317,16 @@ records                  1            1          3
     [ -n "$(jq -c 'select(.value == 9)' out)" ]
 }
 
+@test "--interval: a body that is too long fails once, behind what came" {
+    need_http
+    awk 'BEGIN { for (i = 0; i < 17000; i++) { printf "#%4000s\n", "" } }' >www/long
+    { exposition 5; cat www/long; } >www/m
+    run -2 --separate-stderr timeout 60 tlmcat -f jsonl --interval 20 --rounds 1 "$httpd/file/m"
+    [[ $stderr == "tlmcat: cannot "*"/file/m: the body is longer than 64 MiB" ]] || { echo "$stderr" && return 1; }
+    [ "$(jq -c 'select(.value == 5)' <<<"$output" | wc -l)" -eq 1 ]
+    [ "$(events <<<"$output" | wc -l)" -eq 1 ]
+}
+
 @test "--interval: rounds, and what does not go together" {
     exposition 7 >textfile
     run -0 --separate-stderr tlmcat -f jsonl --interval 0.1 --rounds 3 textfile
@@ -266,6 +339,14 @@ records                  1            1          3
     [ "$stderr" = "tlmcat: cannot use --interval together with --follow" ]
     run -2 --separate-stderr tlmcat --rounds 1 textfile
     [ "$stderr" = "tlmcat: cannot use --rounds: no --interval given" ]
+}
+
+@test "--interval: one that hangs leaves time for the next round" {
+    need_http
+    exposition 5 >www/m
+    run -0 --separate-stderr tlmcat -f jsonl --interval 4 --rounds 2 "$httpd/silent" "$httpd/file/m"
+    [[ $stderr == *"silent: not complete after 3.2 s" ]]
+    [ "$(jq -c 'select(.value == 5)' <<<"$output" | wc -l)" -eq 2 ]
 }
 
 @test "--interval: a round that takes too long is said, and counted" {

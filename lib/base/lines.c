@@ -17,6 +17,7 @@ struct ep_lines {
     uint64_t number;     /* of the last line delivered */
     uint64_t offset;     /* of buf[at] in the input */
     bool ended;
+    bool over;            /* the end, or late, has been reported */
     bool skipping;        /* inside a line that is too long */
     uint64_t skip_offset; /* where that line began */
     struct ep_error late; /* code != 0: to report once buf is empty */
@@ -39,6 +40,11 @@ void ep_lines_free(struct ep_lines *l)
     ep_input_close(l->in);
     free(l->buf);
     free(l);
+}
+
+bool ep_lines_over(const struct ep_lines *l)
+{
+    return l->over;
 }
 
 const char *ep_lines_name(const struct ep_lines *l)
@@ -139,6 +145,7 @@ int ep_lines_next(struct ep_lines *l, struct ep_line *line,
         }
         l->searched = l->len;
         if (last) {
+            l->over = true;
             if (err && l->late.code)
                 *err = l->late;
             return l->late.code;

@@ -46,6 +46,10 @@ void ep_lines_free(struct ep_lines *l); /* closes the input; NULL is allowed */
 int ep_lines_next(struct ep_lines *l, struct ep_line *line,
                   struct ep_error *err) EP_MUST_USE;
 
+/* Was that the end, or a final error? EP_ELIMIT may be either: the input itself
+   has limits, such as the size of a URL's body. */
+bool ep_lines_over(const struct ep_lines *l);
+
 bool ep_lines_progress(const struct ep_lines *l, uint64_t *done,
                        uint64_t *total);             /* as ep_input_progress */
 const char *ep_lines_name(const struct ep_lines *l); /* as ep_input_name */

@@ -7,13 +7,19 @@
 #include "base/mem.h"
 #include "base/url_impl.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #define RETRIES_MAX 30
 #define SECONDS_MAX 1e7
+
+#define OTHER_FILES 64 /* descriptors for neither files nor URLs */
+#define OPEN_LEAST 16.0
+#define OPEN_MOST 1e5
 
 struct ep_url_fetcher ep_url_fetcher = {.life = PTHREAD_MUTEX_INITIALIZER,
                                         .lock = PTHREAD_MUTEX_INITIALIZER};
@@ -76,6 +82,17 @@ static void watch_process(void)
     (void)atexit(at_exit);
 }
 
+/* Half of the descriptors are for files (fdpool.h); some have other uses. */
+static unsigned most_open(void)
+{
+    struct rlimit limit;
+    double most = EP_URL_AT_ONCE;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
+        most = (double)limit.rlim_cur / 2 - OTHER_FILES;
+    return (unsigned)fmin(fmax(most, OPEN_LEAST), OPEN_MOST);
+}
+
 /* Make sure that the thread runs; ep_url_fetcher.life is held. */
 static int start_thread(struct ep_error *err)
 {
@@ -85,7 +102,8 @@ static int start_thread(struct ep_error *err)
 
     if (ep_url_fetcher.pool)
         return 0;
-    ep_url_fetcher.pool = ep_http_pool_new(err);
+    ep_url_fetcher.most = most_open();
+    ep_url_fetcher.pool = ep_http_pool_new(ep_url_fetcher.most, err);
     if (!ep_url_fetcher.pool)
         return err->code;
     (void)pthread_once(&once, watch_process);

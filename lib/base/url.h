@@ -19,7 +19,10 @@
  * At most EP_URL_AT_ONCE transfers, EP_URL_PER_HOST of them with one host,
  * move bytes at a time; others wait in a queue, in which one whose reader
  * waits goes first and past the limits: reading many streams in any order,
- * as a merge does, cannot come to a stand.
+ * as a merge does, cannot come to a stand. A transfer to which nothing comes
+ * for EP_URL_QUIET_S moves none and does not count to the first, or hundreds
+ * of dead hosts would be waited for EP_URL_AT_ONCE by EP_URL_AT_ONCE. In all
+ * there are as many as half of the descriptors (RLIMIT_NOFILE) allow.
  *
  * Functions may be called from any thread, one at a time per struct ep_url.
  * After fork(2) a child may open URLs of its own; those that the parent
@@ -39,6 +42,7 @@
 #define EP_URL_BUFFER_BYTES ((size_t)256 << 10)
 #define EP_URL_AT_ONCE 256
 #define EP_URL_PER_HOST 8
+#define EP_URL_QUIET_S 0.25
 #define EP_URL_REDIRECTS 5
 
 struct ep_url; /* opaque */

@@ -30,7 +30,8 @@ struct ep_url_fetch {
     struct ep_intern *hosts;
     unsigned *host_running; /* by number of the host */
     size_t hosts_cap;
-    unsigned running; /* not paused */
+    unsigned running; /* neither paused nor idle */
+    unsigned open;    /* requests */
     bool look;        /* one in the queue may have come to its turn */
     double now;
     struct ep_rng rng;
@@ -76,9 +77,20 @@ static void count(struct ep_url *u, bool runs)
 {
     struct ep_url_fetch *f = u->f;
 
-    f->running = runs ? f->running + 1 : f->running - 1;
+    if (!u->idle)
+        f->running += runs ? 1U : -1U;
     f->host_running[u->host] += runs ? 1U : -1U;
     f->look = f->look || !runs;
+}
+
+/* Something comes, or nothing does. */
+static void set_idle(struct ep_url *u, bool idle)
+{
+    if (u->idle == idle)
+        return;
+    u->idle = idle;
+    u->f->running += idle ? -1U : 1U;
+    u->f->look = u->f->look || idle;
 }
 
 static void drop_request(struct ep_url *u)
@@ -89,7 +101,9 @@ static void drop_request(struct ep_url *u)
     u->http = NULL;
     if (!u->paused)
         count(u, false);
-    u->paused = false;
+    u->paused = u->idle = false;
+    u->f->open--;
+    u->f->look = true;
 }
 
 static void finish(struct ep_url *u, int code, int errnum, const char *reason)
@@ -161,6 +175,7 @@ static enum ep_http_took take(void *ctx, const void *data, size_t n)
     const char *validator;
 
     u->quiet = ep_clock_now(&ep_clock_mono);
+    set_idle(u, false);
     if (n == 0)
         return EP_HTTP_TOOK;
     if (u->lim.max_bytes && n > u->lim.max_bytes - u->got) {
@@ -201,6 +216,7 @@ static void start_try(struct ep_url *u)
         finish(u, err.code, err.sys_errno, err.msg);
         return;
     }
+    u->f->open++;
     count(u, true);
     move(u, EP_URL_RUNNING);
 }
@@ -325,6 +341,14 @@ static double stalls_at(const struct ep_url *u)
     return u->quiet + u->lim.stall_s;
 }
 
+/* When it no longer holds up the queue; INFINITY where it does not. */
+static double idle_at(const struct ep_url *u)
+{
+    if (u->paused || u->idle || !u->f->queue.first)
+        return INFINITY;
+    return u->quiet + EP_URL_QUIET_S;
+}
+
 /* Whatever is due now. */
 static void keep_time(struct ep_url_fetch *f)
 {
@@ -337,6 +361,8 @@ static void keep_time(struct ep_url_fetch *f)
                 time_out(u, true);
             else if (f->now >= stalls_at(u))
                 time_out(u, false);
+            else if (f->now >= idle_at(u))
+                set_idle(u, true);
         } else if (f->now >= u->again) {
             move(u, EP_URL_QUEUED);
             if (u->first)
@@ -354,7 +380,9 @@ static void start_queued(struct ep_url_fetch *f)
     if (!f->look || atomic_load(&ep_url_fetcher.unread) >= EP_URL_UNREAD_BYTES)
         return;
     f->look = false;
-    for (u = f->queue.first; u && f->running < EP_URL_AT_ONCE; u = after) {
+    for (u = f->queue.first;
+         u && f->running < EP_URL_AT_ONCE && f->open < ep_url_fetcher.most;
+         u = after) {
         after = u->next;
         if (f->host_running[u->host] < EP_URL_PER_HOST)
             start_try(u);
@@ -370,7 +398,8 @@ static double next_due(const struct ep_url_fetch *f)
         if (u->place == EP_URL_LATER)
             next = fmin(next, u->again);
         else
-            next = fmin(next, fmin(u->deadline, stalls_at(u)));
+            next =
+                fmin(fmin(next, idle_at(u)), fmin(u->deadline, stalls_at(u)));
     }
     return fmax(next - f->now, 0);
 }

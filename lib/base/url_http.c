@@ -53,7 +53,8 @@ static void global_init(void)
     global_rc = curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
-struct ep_http_pool *ep_http_pool_new(struct ep_error *err)
+struct ep_http_pool *ep_http_pool_new(unsigned connections,
+                                      struct ep_error *err)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct ep_http_pool *pool;
@@ -66,6 +67,8 @@ struct ep_http_pool *ep_http_pool_new(struct ep_error *err)
         (void)ep_error_set(err, EP_ESYS, "libcurl cannot start");
         return NULL;
     }
+    /* by itself it keeps four times as many as there are requests */
+    (void)curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, (long)connections);
     pool = ep_calloc(1, sizeof *pool);
     pool->multi = multi;
     return pool;
@@ -425,8 +428,10 @@ void *ep_http_ended(struct ep_http_pool *pool, struct ep_http_end *end)
 
 #else /* !HAVE_CURL */
 
-struct ep_http_pool *ep_http_pool_new(struct ep_error *err)
+struct ep_http_pool *ep_http_pool_new(unsigned connections,
+                                      struct ep_error *err)
 {
+    (void)connections;
     (void)ep_error_set(err, EP_EMISSING, "this build has no libcurl");
     return NULL;
 }

@@ -44,8 +44,10 @@ struct ep_http_end {
     char reason[200]; /* without "cannot read URL: ", escaped */
 };
 
-/* NULL with EP_EMISSING "this build has no libcurl", or EP_ESYS. */
-struct ep_http_pool *ep_http_pool_new(struct ep_error *err) EP_MUST_USE;
+/* Keeps at most so many connections when requests have ended. NULL with
+ * EP_EMISSING "this build has no libcurl", or EP_ESYS. */
+struct ep_http_pool *ep_http_pool_new(unsigned connections,
+                                      struct ep_error *err) EP_MUST_USE;
 void ep_http_pool_free(struct ep_http_pool *pool); /* when all are freed */
 
 /*

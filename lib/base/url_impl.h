@@ -59,6 +59,7 @@ struct ep_url {
     enum ep_url_place place;
     bool first;  /* a reader waits: no limits */
     bool paused; /* the pipe was full */
+    bool idle;   /* nothing came for EP_URL_QUIET_S; not if paused */
     long host;
     struct ep_http *http;
     int tries;
@@ -75,6 +76,7 @@ struct ep_url_fetcher {
     pthread_mutex_t lock;
     pthread_t thread;
     struct ep_http_pool *pool; /* NULL: there is no thread */
+    unsigned most;             /* requests, unless their readers wait */
     size_t users;
     unsigned generation; /* of processes */
     bool stop;

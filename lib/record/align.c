@@ -179,7 +179,7 @@ void ep_align_gauge(const struct ep_clock_table *t,
     ep_record_set_num(r, EP_K_TS, l->t0);
     ep_record_set_str(r, EP_K_HOST, host->name);
     ep_record_set_str(r, EP_K_NAME, "clock_offset");
-    ep_record_set_num(r, EP_K_VALUE, l->offset);
+    ep_record_set_num(r, EP_K_VALUE, ep_clock_line_ahead(l));
     ep_record_set_str(r, EP_K_UNIT, "s");
     ep_record_set_str(r, EP_K_EVIDENCE, room->ptr);
 }
@@ -190,7 +190,7 @@ static void add_row(struct ep_table *table, const struct ep_clock_host *h,
     const struct ep_clock_line *l = &h->line;
 
     add_name(ep_table_cell(table), h->name);
-    ep_num_format_duration(ep_table_cell(table), l->offset);
+    ep_num_format_duration(ep_table_cell(table), ep_clock_line_ahead(l));
     ep_num_format_duration(ep_table_cell(table), l->error);
     if (l->rate != 0)
         ep_buf_addf(ep_table_cell(table), "%.3g ppm", l->rate * 1e6);
@@ -226,20 +226,28 @@ void ep_align_text(const struct ep_clock_table *t, struct ep_buf *out)
 
 void ep_align_say_corrected(const struct ep_clock_table *t, struct ep_buf *out)
 {
-    size_t n, off = 0;
+    size_t n, off = 0, known = 0;
     const struct ep_clock_host *h = ep_clock_table_hosts(t, &n), *worst = NULL;
+    double ahead, most = 0;
 
-    for (size_t i = 0; i < n; i++) {
-        if (!h[i].line.known || !is_off(&h[i]))
+    for (; known < n && h[known].line.known; known++) {
+        if (!is_off(&h[known]))
             continue;
         off++;
-        if (!worst || fabs(h[i].line.offset) > fabs(worst->line.offset))
-            worst = &h[i];
+        ahead = ep_clock_line_ahead(&h[known].line);
+        if (!worst || fabs(ahead) > fabs(most)) {
+            worst = &h[known];
+            most = ahead;
+        }
     }
     if (!worst) {
-        ep_buf_adds(out,
-                    "no clock was corrected: there is no collective of "
-                    "two hosts with ts, host and seq in the input");
+        ep_buf_adds(out, "no clock was corrected: ");
+        if (known)
+            ep_buf_addf(out, "those of %zu hosts agree", known);
+        else
+            ep_buf_adds(out,
+                        "there is no collective of two hosts with ts, "
+                        "host and seq in the input");
         return;
     }
     ep_buf_addf(out,
@@ -248,8 +256,8 @@ void ep_align_say_corrected(const struct ep_clock_table *t, struct ep_buf *out)
     ep_buf_adds(out, "most that of ");
     add_name(out, worst->name);
     ep_buf_adds(out, ", which was ");
-    ep_num_format_duration(out, fabs(worst->line.offset));
-    ep_buf_adds(out, worst->line.offset < 0 ? " behind " : " ahead of ");
+    ep_num_format_duration(out, fabs(most));
+    ep_buf_adds(out, most < 0 ? " behind " : " ahead of ");
     add_name(out, reference(t, worst->line.group));
 }
 

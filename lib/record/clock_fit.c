@@ -97,6 +97,11 @@ double ep_clock_line_correct(const struct ep_clock_line *line, double y)
     return y - line->offset - line->rate * (y - line->t0);
 }
 
+double ep_clock_line_ahead(const struct ep_clock_line *line)
+{
+    return line->offset / (1 - line->rate);
+}
+
 /* ==== Groups ==== */
 
 static uint32_t find(uint32_t *parent, uint32_t i)

@@ -39,7 +39,7 @@ struct ep_clock_reading {
 
 /* What is known of a host's clock. */
 struct ep_clock_line {
-    double offset;  /* s ahead of the reference, at t0 */
+    double offset;  /* s ahead of the reference when it itself shows t0 */
     double rate;    /* s per s; 0 if it is not significant */
     double t0;      /* s, a reading of the clock; one per group */
     double error;   /* standard error of offset, s, against those with which
@@ -66,5 +66,13 @@ size_t ep_clock_fit(struct ep_clock_reading *r, size_t n, size_t nevents,
 
 /* A reading on the reference's clock; as it is if the line is not known. */
 double ep_clock_line_correct(const struct ep_clock_line *line, double y);
+
+/*
+ * Seconds that the clock is ahead when the reference shows t0 (T = t0 above):
+ *     y - t0 = offset / (1 - rate).
+ * This and not offset is for people: of a clock that is 30 years behind and 3
+ * ppm fast, offset is where its line is 30 years later, and off by 47 minutes.
+ */
+double ep_clock_line_ahead(const struct ep_clock_line *line);
 
 #endif

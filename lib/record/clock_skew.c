@@ -296,7 +296,8 @@ struct ep_clock_table {
 static int worst_first(const void *pa, const void *pb)
 {
     const struct ep_clock_host *a = pa, *b = pb;
-    double x = fabs(a->line.offset), y = fabs(b->line.offset);
+    double x = fabs(ep_clock_line_ahead(&a->line));
+    double y = fabs(ep_clock_line_ahead(&b->line));
 
     if (a->line.known != b->line.known)
         return a->line.known ? -1 : 1;

@@ -65,7 +65,7 @@ struct ep_clock_table *ep_clock_skew_solve(const struct ep_clock_skew *s);
 void ep_clock_table_free(struct ep_clock_table *t); /* NULL allowed */
 
 /*
- * The hosts: by group, in a group from the largest |offset| at t0 to the least;
+ * The hosts: by group, in a group the farthest off (ep_clock_line_ahead) first;
  * at the end those with line.known false, by name. Borrowed. *n is how many.
  */
 const struct ep_clock_host *ep_clock_table_hosts(const struct ep_clock_table *t,

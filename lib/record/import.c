@@ -232,7 +232,7 @@ int ep_source_line(struct ep_source *s, struct ep_error *err)
     if (s->give_up && s->give_up(s->give_up_ctx))
         return EP_EAGAIN;
     rc = ep_lines_next(s->lines, &s->line, err);
-    s->over = rc == 0 || (rc < 0 && rc != EP_ELIMIT && rc != EP_EAGAIN);
+    s->over = ep_lines_over(s->lines);
     return rc;
 }
 

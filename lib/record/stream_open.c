@@ -21,6 +21,7 @@
 #include "record/stream_impl.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -34,9 +35,11 @@ enum { MANY = 32 };
 /* How often URLs that are waited for are looked at. */
 #define POLL_EVERY 0.005 /* s */
 
-/* One scrape has this long, or the interval if that is less. */
+/* One scrape has this share of the interval, and so long. If it were all of it
+   one endpoint that hangs would make every round too long for the next. */
+#define SCRAPE_SHARE 0.8
 #define SCRAPE_MOST 10.0 /* s */
-#define SCRAPE_LEAST 1.0 /* s */
+#define SCRAPE_LEAST 0.8 /* s */
 
 void ep_stream_allow_files(size_t n)
 {
@@ -68,9 +71,8 @@ static struct ep_url_limits scrape_limits(double interval)
 {
     struct ep_url_limits limits = EP_URL_LIMITS_SCRAPE;
 
-    limits.total_s = interval < SCRAPE_MOST ? interval : SCRAPE_MOST;
-    if (limits.total_s < SCRAPE_LEAST)
-        limits.total_s = SCRAPE_LEAST;
+    limits.total_s =
+        fmin(fmax(SCRAPE_SHARE * interval, SCRAPE_LEAST), SCRAPE_MOST);
     if (limits.connect_s > limits.total_s)
         limits.connect_s = limits.total_s;
     return limits;

@@ -457,6 +457,27 @@ static void check_nothing(void)
     ok(find(1) && find(1)->line.spread < 0.5 * US);
 }
 
+/* What is told of a clock that is years behind and drifts is how far it is off
+   in the middle of the job, not where its line would be when it itself shows
+   that time. */
+static void check_years(void)
+{
+    double middle = BEGIN + 200, truth;
+    const struct ep_clock_host *h;
+
+    begin(0.01, 5e-6, 5 * US, 1, 0);
+    w.off[3] = -30 * 365.0 * 86400;
+    w.rate[3] = 3e-6;
+    for (int i = 0; i <= 400; i++)
+        collective("all_reduce", "w", i, BEGIN + i, 0, 1, 8);
+    solve();
+    h = find(3);
+    ok(h && !h->line.reference);
+    truth = reading(3, middle) - reading(reference_of(3), middle);
+    near(h ? ep_clock_line_ahead(&h->line) : 0, truth, 1e-4);
+    near(worst(0, 8, BEGIN, BEGIN + 400), 0, 2 * tolerance(400));
+}
+
 /* 1,000 hosts, of which 30 are seconds wrong, in rows of 25 and columns of
    40. */
 static void check_thousand(void)
@@ -502,6 +523,7 @@ int main(int argc, char **argv)
     check_rare();
     check_chain();
     check_useless();
+    check_years();
     check_thousand();
     ep_clock_table_free(table);
     ep_clock_skew_free(w.skew);
