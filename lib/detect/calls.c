@@ -416,7 +416,7 @@ void ep_calls_sum(const struct ep_calls *c, struct ep_calls_summary *out)
                 continue;
             ep_period_state(who->period, &s);
             out->ranks++;
-            out->bytes += s.bytes + sizeof *who + who->cap * 8;
+            out->bytes += s.bytes + sizeof *who + who->cap * sizeof *who->comms;
             if (!s.calls)
                 continue;
             out->learned++;

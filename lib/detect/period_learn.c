@@ -185,6 +185,10 @@ struct learned ep_period_learn(const struct ep_period_call *v, size_t n,
 
     if (n < REPEATS)
         return out;
+    /* too early, whatever is in it (false if a time is not known) */
+    if (!sure && n < EP_PERIOD_HOLD_CALLS &&
+        v[n - 1].ts - v[0].ts < EP_PERIOD_HOLD_S)
+        return out;
     x = ep_calloc(n, sizeof *x);
     fail = ep_calloc(n + 1, sizeof *fail);
     for (size_t i = 0; i < n; i++)

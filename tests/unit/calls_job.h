@@ -174,7 +174,7 @@ static inline void job_start_up(struct job *j, int calls)
 {
     for (int i = 0; i < calls; i++) {
         j->now += 0.05;
-        job_emit(j, (uint64_t)(60 + below(&j->rng, 5)), 0.01, PHASE_START, -1,
+        job_emit(j, 60 + (uint64_t)below(&j->rng, 5), 0.01, PHASE_START, -1,
                  -1);
     }
     j->hole = true;

@@ -427,7 +427,7 @@ static void whole_iterations_missing(void)
 static void many_ranks(int ranks)
 {
     struct ep_period_table *t = ep_period_table_new();
-    struct ep_period **p = ep_calloc((size_t)ranks, sizeof *p);
+    struct ep_period **p = ep_calloc((size_t)ranks, sizeof(struct ep_period *));
     struct ep_period_state s;
     struct found f = {NULL, 0, 0};
     size_t most = 0, bytes, at_end = 0;
