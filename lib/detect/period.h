@@ -47,7 +47,7 @@
  * Shared. Patterns are kept once for all ranks of a table. A rank that knows
  * none tries those of the others while it learns.
  *
- * Memory: 304 bytes per rank and 1 KiB while it learns; longer buffers are
+ * Memory: 288 bytes per rank and 1 KiB while it learns; longer buffers are
  * lent to some ranks at a time, EP_PERIOD_LEND bytes in all, the others wait
  * and try what those found. A pattern takes 12 bytes per call.
  *
