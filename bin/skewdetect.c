@@ -2,14 +2,15 @@
 /*
  * skewdetect - who became slow, when, by how much, why, how sure.
  *
- * Options and wiring only: records become samples for detect/watch.h, its
- * findings become event records or text.
+ * Options and wiring only: records become samples for detect/watch.h, those of
+ * calls by way of detect/calls.h; its findings become event records or text.
  */
 #include "config.h"
 
 #include "base/buf.h"
 #include "base/cli.h"
 #include "base/mem.h"
+#include "detect/calls.h"
 #include "detect/watch.h"
 #include "record/filter.h"
 
@@ -21,7 +22,7 @@
 
 static struct {
     struct ep_filter_options io;
-    bool tee, no_spikes;
+    bool tee, no_spikes, iterations;
     int64_t window, confirm;
     double min_change;
 } opt = {
@@ -36,6 +37,8 @@ static const struct ep_opt options[] = {
                       "status 1 if a straggler was found"),
     {0, "confirm", EP_OPT_INT, &opt.confirm, "N",
      "steps that a change must last [3]", 1, 16},
+    {0, "iterations", EP_OPT_FLAG, &opt.iterations, NULL,
+     "print the iterations found in calls, as steps", 0, 0},
     {0, "min-change", EP_OPT_DOUBLE, &opt.min_change, "R",
      "least relative change that counts [0.10]", 0.01, 10},
     {0, "no-spikes", EP_OPT_FLAG, &opt.no_spikes, NULL,
@@ -76,6 +79,9 @@ struct run {
     const struct ep_line *line; /* as it was read; NULL: it was imported */
     uint64_t onsets, reliefs, spikes;
     uint64_t steps, probes;
+    struct ep_watch *watch;
+    struct ep_calls *calls;
+    uint64_t iterations; /* of calls, that were judged or printed */
 };
 
 /* ==== Findings out ==== */
@@ -230,8 +236,67 @@ static void on_finding(void *ctx, const struct ep_finding *f)
 
 /* ==== Records in ==== */
 
-static int take_step(struct ep_watch *w, const struct ep_record *r,
+/* An iteration that was found in the calls of a rank. */
+static void on_iteration(void *ctx, const struct ep_calls_step *x)
+{
+    struct run *run = ctx;
+    struct ep_watch_step s = {
+        .job = x->job,
+        .host = x->host,
+        .rank = x->rank,
+        .ts = x->ts,
+        .step = x->step,
+        .dur = x->dur,
+        .busy = x->busy,
+        .mb = -1,
+    };
+    struct ep_record r;
+
+    if (!opt.iterations) {
+        /* what it refuses is no line of the input that could be named */
+        run->iterations += ep_watch_step(run->watch, &s, NULL) == 0;
+        return;
+    }
+    run->iterations++;
+    ep_record_begin(&r, EP_STEP);
+    ep_record_set_num(&r, EP_K_TS, x->ts);
+    if (x->job.len)
+        ep_record_set_span(&r, EP_K_JOB, x->job);
+    if (x->host.len)
+        ep_record_set_span(&r, EP_K_HOST, x->host);
+    ep_record_set_int(&r, EP_K_RANK, x->rank);
+    ep_record_set_int(&r, EP_K_STEP, x->step);
+    ep_record_set_num(&r, EP_K_DUR, x->dur);
+    ep_record_set_num(&r, EP_K_BUSY, x->busy);
+    ep_filter_write(&run->io, &r);
+}
+
+static int take_call(struct ep_calls *calls, const struct ep_record *r,
                      struct ep_error *err)
+{
+    struct ep_call c = {
+        .job = ep_record_str(r, EP_K_JOB),
+        .host = ep_record_str(r, EP_K_HOST),
+        .op = ep_record_str(r, EP_K_OP),
+        .comm = ep_record_str(r, EP_K_COMM),
+        .rank = ep_record_int(r, EP_K_RANK, -1),
+        .pid = ep_record_int(r, EP_K_PID, -1),
+        .nranks = ep_record_int(r, EP_K_NRANKS, -1),
+        .comm_rank = ep_record_int(r, EP_K_COMM_RANK, -1),
+        .peer = ep_record_int(r, EP_K_PEER, -1),
+        .bytes = ep_record_int(r, EP_K_BYTES, -1),
+        .seq = ep_record_int(r, EP_K_SEQ, -1),
+        .p2p = r->type == EP_P2P,
+        .ts = ep_record_num(r, EP_K_TS),
+        .dur = ep_record_num(r, EP_K_DUR),
+    };
+
+    return ep_calls_take(calls, &c, err);
+}
+
+/* A step that a rank, or the job, tells itself: better than what we find. */
+static int take_step(struct run *run, struct ep_watch *w,
+                     const struct ep_record *r, struct ep_error *err)
 {
     struct ep_watch_step s = {
         .job = ep_record_str(r, EP_K_JOB),
@@ -245,6 +310,8 @@ static int take_step(struct ep_watch *w, const struct ep_record *r,
         .mb = ep_record_int(r, EP_K_MB, -1),
     };
 
+    if (!s.worker.len && ep_calls_mute(run->calls, s.job, err) < 0)
+        return EP_ELIMIT;
     return ep_watch_step(w, &s, err);
 }
 
@@ -278,9 +345,13 @@ static int take(struct run *run, struct ep_watch *w, const struct ep_record *r,
 {
     int rc = 0;
 
+    if (r->type == EP_COLL || r->type == EP_P2P)
+        return take_call(run->calls, r, err);
+    if (opt.iterations)
+        return 0;
     switch (r->type) {
     case EP_STEP:
-        rc = take_step(w, r, err);
+        rc = take_step(run, w, r, err);
         run->steps += rc == 0;
         return rc;
     case EP_PROBE:
@@ -317,8 +388,10 @@ static int detect(struct run *run, struct ep_watch *w, struct ep_error *err)
         }
         pass_on(run);
     }
-    if (rc == 0)
+    if (rc == 0) {
+        ep_calls_finish(run->calls);
         ep_watch_finish(w);
+    }
     return rc;
 }
 
@@ -354,7 +427,7 @@ static void summarise(const struct run *run, const struct ep_watch *w)
 {
     struct slow slow = {.n = 0};
 
-    if (opt.io.format != EP_CLI_TEXT || opt.io.quiet)
+    if (opt.io.format != EP_CLI_TEXT || opt.io.quiet || opt.iterations)
         return;
     ep_watch_open(w, on_slow, &slow);
     for (size_t i = 0; i < slow.n; i++) {
@@ -366,19 +439,66 @@ static void summarise(const struct run *run, const struct ep_watch *w)
                       (unsigned long long)(slow.all - slow.n));
     (void)fprintf(run->io.out,
                   "%llu onset%s, %llu relief%s, %llu spike%s in %llu step "
-                  "and %llu probe records\n",
+                  "and %llu probe records",
                   (unsigned long long)run->onsets, run->onsets == 1 ? "" : "s",
                   (unsigned long long)run->reliefs,
                   run->reliefs == 1 ? "" : "s", (unsigned long long)run->spikes,
                   run->spikes == 1 ? "" : "s", (unsigned long long)run->steps,
                   (unsigned long long)run->probes);
+    if (run->iterations)
+        (void)fprintf(run->io.out, " and %llu iterations",
+                      (unsigned long long)run->iterations);
+    (void)fputc('\n', run->io.out);
+}
+
+/* -v: what was read, and how the calls repeat. */
+static void tell(const struct run *run)
+{
+    struct ep_calls_summary s;
+
+    ep_cli_warn("%llu step and %llu probe records",
+                (unsigned long long)run->steps,
+                (unsigned long long)run->probes);
+    ep_calls_sum(run->calls, &s);
+    if (!s.calls)
+        return;
+    ep_cli_warn("%llu calls, %llu of them of no known rank; %llu iterations",
+                (unsigned long long)s.calls, (unsigned long long)s.unranked,
+                (unsigned long long)s.iterations);
+    if (s.learned)
+        ep_cli_warn(
+            "an iteration is %u to %u calls, %zu patterns of %llu "
+            "ranks; by gaps %llu, each call is one %llu",
+            s.least, s.most, s.patterns, (unsigned long long)s.learned,
+            (unsigned long long)s.by_gaps, (unsigned long long)s.each);
+    if (s.learned < s.ranks)
+        ep_cli_warn("no iterations are known of %llu ranks",
+                    (unsigned long long)(s.ranks - s.learned));
+}
+
+/* Why nothing could be done, if so. */
+static const char *why_idle(const struct run *run)
+{
+    struct ep_calls_summary s;
+
+    if (run->steps || run->probes || run->iterations)
+        return NULL;
+    ep_calls_sum(run->calls, &s);
+    if (!s.calls)
+        return opt.iterations ? "cannot find iterations: no coll or p2p record "
+                                "in the input"
+                              : "cannot detect stragglers: no step or probe "
+                                "record in the input";
+    return s.unranked == s.calls
+               ? "cannot find iterations: no coll or p2p record tells its rank"
+               : "cannot find iterations: the calls of no rank repeat, or they "
+                 "have no times";
 }
 
 static int run_all(const char *const *paths, int n, struct ep_error *err)
 {
     struct ep_watch_config config = EP_WATCH_DEFAULTS;
     struct run run = {.held = NULL};
-    const char *idle = NULL;
     struct ep_watch *w;
     int rc;
 
@@ -390,21 +510,18 @@ static int run_all(const char *const *paths, int n, struct ep_error *err)
     w = ep_watch_new(&config, on_finding, &run, err);
     if (!w)
         return err->code;
+    run.watch = w;
+    run.calls = ep_calls_new(on_iteration, &run);
     rc = ep_filter_open(&run.io, &opt.io, paths, n, err);
     if (rc == 0) {
         rc = detect(&run, w, err);
         if (rc == 0)
             summarise(&run, w);
         if (opt.io.verbose)
-            ep_cli_warn("%llu step and %llu probe records",
-                        (unsigned long long)run.steps,
-                        (unsigned long long)run.probes);
-        if (!run.steps && !run.probes)
-            idle =
-                "cannot detect stragglers: no step or probe record in the "
-                "input";
-        rc = ep_filter_close(&run.io, rc, idle, run.onsets > 0, err);
+            tell(&run);
+        rc = ep_filter_close(&run.io, rc, why_idle(&run), run.onsets > 0, err);
     }
+    ep_calls_free(run.calls);
     ep_watch_free(w);
     return rc;
 }
@@ -414,12 +531,18 @@ int main(int argc, char **argv)
     struct ep_error err = {.code = 0};
     int first = ep_cli_begin(&program, argc, argv), status;
 
-    if (opt.io.format < 0 && opt.tee && !opt.io.columns)
+    if (opt.io.format < 0 && (opt.tee || opt.iterations) && !opt.io.columns)
         opt.io.format = EP_CLI_JSONL;
     ep_filter_format(&opt.io);
-    if (opt.tee && opt.io.format != EP_CLI_JSONL) {
+    if (opt.tee && (opt.io.format != EP_CLI_JSONL || opt.iterations)) {
         ep_cli_warn(
-            "cannot use --tee with that form of output: it needs jsonl");
+            opt.iterations
+                ? "cannot use --tee with --iterations"
+                : "cannot use --tee with that form of output: it needs jsonl");
+        return EP_EXIT_TROUBLE;
+    }
+    if (opt.iterations && opt.io.format == EP_CLI_TEXT) {
+        ep_cli_warn("cannot use --iterations with text: it prints records");
         return EP_EXIT_TROUBLE;
     }
     status = run_all((const char *const *)argv + first, argc - first, &err);
