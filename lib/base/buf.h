@@ -24,7 +24,7 @@ struct ep_span {
 /* Do the bytes equal the terminated string? */
 static inline bool ep_span_eq(struct ep_span s, const char *str)
 {
-    return strlen(str) == s.len && memcmp(s.ptr, str, s.len) == 0;
+    return strlen(str) == s.len && (!s.len || memcmp(s.ptr, str, s.len) == 0);
 }
 
 struct ep_buf {
