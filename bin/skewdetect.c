@@ -47,6 +47,8 @@ static const struct ep_opt options[] = {
      "pass the input through, events inserted", 0, 0},
     {0, "window", EP_OPT_INT, &opt.window, "N",
      "steps behind a comparison of ranks [16]", 4, EP_WATCH_WINDOW_MAX},
+    {0, "world", EP_OPT_INT, &opt.io.world, "N",
+     "ranks of the job, to tell global ranks by", 1, 1048576},
 };
 
 static const struct ep_program program = {

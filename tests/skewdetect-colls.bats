@@ -73,6 +73,30 @@ colls() {
     [ "$output" = "onset rank=2" ]
 }
 
+@test "NCCL Inspector's verbose files: the same, with --world" {
+    colls 5 80 999 1.5
+    mkdir inspector
+    for r in 0 1 2 3 4 5 6 7; do
+        jq -c '{header: {id: .comm, rank: .rank, n_ranks: .nranks},
+            metadata: {hostname: "n\(.rank / 4 | floor)", pid: (100 + .rank)},
+            coll_perf: {coll: {all_gather: "AllGather",
+                    all_reduce: "AllReduce"}[.op], coll_sn: .seq,
+                coll_msg_size_bytes: .bytes,
+                coll_exec_time_us: (.dur * 1e6 | round),
+                coll_timing_source: "collective_cpu",
+                event_trace_ts: {coll_start_ts: (.ts * 1e6 | round)}}}' \
+            "rank$r.jsonl" >"inspector/n$r-pid$r.log"
+    done
+    run -0 --separate-stderr skewdetect -q --world 8 -f jsonl inspector/
+    [ -z "$stderr" ]
+    [ "$(field '.kind == "onset" and .scope == "rank"' .rank <<<"$output")" = 5 ]
+    run -0 skewdetect -q --world 8 --iterations inspector/
+    [ "$(jq -s 'map(.rank) | unique | length' <<<"$output")" -eq 8 ]
+    # without, no rank is known
+    run -2 --separate-stderr skewdetect -q -f jsonl inspector/
+    [[ $stderr == *rank* ]]
+}
+
 @test "a healthy job has no events" {
     colls 9 1 2 1
     run -0 --separate-stderr skewdetect --exit-code ./*.jsonl
