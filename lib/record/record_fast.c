@@ -38,7 +38,8 @@ void ep_record_fast_init(struct ep_record_parser *p)
     for (int t = 0; t < EP_TYPES; t++) {
         const char *name = ep_type_table[t].name;
 
-        p->type[t] = load_short(name, strlen(name));
+        p->type_len[t] = (unsigned char)strlen(name);
+        p->type[t] = load_short(name, p->type_len[t]);
         for (int i = 0; ep_type_table[t].need[i] != EP_K_TYPE; i++) {
             int k = (int)ep_type_table[t].need[i];
 
@@ -126,7 +127,7 @@ EP_INLINE int type_at(struct ep_record_parser *p, const char *at, size_t *len)
     *len = (size_t)__builtin_ctzll(quote) >> 3;
     w &= (UINT64_C(1) << 8 * *len) - 1;
     for (int i = 0; i < EP_TYPES; i++, t = t + 1 < EP_TYPES ? t + 1 : 0)
-        if (w == p->type[t]) {
+        if (w == p->type[t] && *len == p->type_len[t]) { /* NUL is a byte */
             p->last_type = t;
             return t;
         }

@@ -34,6 +34,7 @@ struct ep_record_parser {
     uint64_t need[EP_TYPES][2]; /* as have: the keys that a type must have */
     unsigned char after[EP_TYPES][EP_KEYS]; /* which key came behind another */
     uint64_t type[EP_TYPES]; /* names, at most 7 bytes, the first one lowest */
+    unsigned char type_len[EP_TYPES];
     int last_type;
 };
 
