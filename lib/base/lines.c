@@ -47,11 +47,6 @@ bool ep_lines_over(const struct ep_lines *l)
     return l->over;
 }
 
-const char *ep_lines_name(const struct ep_lines *l)
-{
-    return ep_input_name(l->in);
-}
-
 bool ep_lines_progress(const struct ep_lines *l, uint64_t *done,
                        uint64_t *total)
 {

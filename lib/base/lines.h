@@ -51,7 +51,6 @@ int ep_lines_next(struct ep_lines *l, struct ep_line *line,
 bool ep_lines_over(const struct ep_lines *l);
 
 bool ep_lines_progress(const struct ep_lines *l, uint64_t *done,
-                       uint64_t *total);             /* as ep_input_progress */
-const char *ep_lines_name(const struct ep_lines *l); /* as ep_input_name */
+                       uint64_t *total); /* as ep_input_progress */
 
 #endif

@@ -77,16 +77,4 @@ static inline bool ep_op_is_comm(enum ep_op_role r)
     return r >= EP_OP_FORWARD_SEND && r <= EP_OP_CLIP;
 }
 
-static inline bool ep_op_is_p2p(enum ep_op_role r)
-{
-    return r >= EP_OP_FORWARD_SEND && r <= EP_OP_BACKWARD_RECV;
-}
-
-/* Do its members over the data-parallel ranks wait for each other? */
-static inline bool ep_op_syncs_dp(enum ep_op_role r)
-{
-    return r == EP_OP_PARAMS || r == EP_OP_REDUCE || r == EP_OP_SEPARATE ||
-           r == EP_OP_CLIP;
-}
-
 #endif

@@ -10,6 +10,7 @@
 #include "config.h"
 
 #include "../unit/plain_replay.h"
+#include "../unit/replay_span.h"
 #include "base/clock.h"
 #include "base/input.h"
 #include "base/stats.h"
@@ -56,17 +57,7 @@ static struct ep_spans *scan(const char *path, const struct ep_ops *ops)
     const struct ep_record *r;
 
     while (ep_stream_next(in, &r, NULL, NULL) > 0) {
-        struct ep_replay_span s = {
-            .step = ep_record_int(r, EP_K_STEP, 0),
-            .dp = ep_record_int(r, EP_K_DP, 0),
-            .pp = ep_record_int(r, EP_K_PP, 0),
-            .mb = ep_record_int(r, EP_K_MB, -1),
-            .chunk = ep_record_int(r, EP_K_CHUNK, -1),
-            .seq = ep_record_int(r, EP_K_SEQ, -1),
-            .type = ep_ops_find(ops, ep_record_str(r, EP_K_OP)),
-            .start = ep_record_num(r, EP_K_TS),
-            .dur = ep_record_num(r, EP_K_DUR),
-        };
+        struct ep_replay_span s = replay_span_of(ops, r);
 
         if (s.type < 0 || ep_spans_add(spans, &s, NULL) < 0)
             abort();

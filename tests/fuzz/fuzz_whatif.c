@@ -7,6 +7,7 @@
  */
 #include "config.h"
 
+#include "../unit/replay_span.h"
 #include "base/mem.h"
 #include "record/record.h"
 #include "replay/whatif.h"
@@ -27,17 +28,7 @@ static void require(int condition)
 static void take(struct ep_spans *spans, const struct ep_ops *ops,
                  const struct ep_record *r)
 {
-    struct ep_replay_span s = {
-        .step = ep_record_int(r, EP_K_STEP, 0),
-        .dp = ep_record_int(r, EP_K_DP, 0),
-        .pp = ep_record_int(r, EP_K_PP, 0),
-        .mb = ep_record_int(r, EP_K_MB, -1),
-        .chunk = ep_record_int(r, EP_K_CHUNK, -1),
-        .seq = ep_record_int(r, EP_K_SEQ, -1),
-        .type = ep_ops_find(ops, ep_record_str(r, EP_K_OP)),
-        .start = ep_record_num(r, EP_K_TS),
-        .dur = ep_record_num(r, EP_K_DUR),
-    };
+    struct ep_replay_span s = replay_span_of(ops, r);
     struct ep_error err = {.msg = ""};
 
     if (s.type >= 0 && ep_ops_role(ops, (size_t)s.type) != EP_OP_IGNORE &&
