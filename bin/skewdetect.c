@@ -185,7 +185,8 @@ static void add_since(struct ep_buf *b, const struct ep_finding *f)
  */
 static void to_text(const struct ep_finding *f, struct ep_buf *b)
 {
-    static const char *const names[] = {"ONSET ", "relief", "spike "};
+    static const char *const names[] = {"ONSET ", "relief", "spike ",
+                                        "MISSING"};
     struct ep_buf line;
 
     ep_buf_init(&line);
@@ -273,6 +274,25 @@ static void on_iteration(void *ctx, const struct ep_calls_step *x)
     ep_filter_write(&run->io, &r);
 }
 
+/* Where in the job a rank is, if the record says it. */
+static struct ep_place place_of(const struct ep_record *r)
+{
+    struct ep_place p = {
+        .dp = ep_record_int(r, EP_K_DP, -1),
+        .pp = ep_record_int(r, EP_K_PP, -1),
+        .tp = ep_record_int(r, EP_K_TP, -1),
+    };
+
+    p.known = p.dp >= 0 || p.pp >= 0 || p.tp >= 0;
+    return p;
+}
+
+/* A number that is > 0 where it is told. */
+static double amount_of(const struct ep_record *r, enum ep_key key)
+{
+    return ep_record_has(r, key) ? ep_record_num(r, key) : 0;
+}
+
 static int take_call(struct ep_calls *calls, const struct ep_record *r,
                      struct ep_error *err)
 {
@@ -288,6 +308,7 @@ static int take_call(struct ep_calls *calls, const struct ep_record *r,
         .peer = ep_record_int(r, EP_K_PEER, -1),
         .bytes = ep_record_int(r, EP_K_BYTES, -1),
         .seq = ep_record_int(r, EP_K_SEQ, -1),
+        .place = place_of(r),
         .p2p = r->type == EP_P2P,
         .ts = ep_record_num(r, EP_K_TS),
         .dur = ep_record_num(r, EP_K_DUR),
@@ -305,11 +326,14 @@ static int take_step(struct run *run, struct ep_watch *w,
         .host = ep_record_str(r, EP_K_HOST),
         .worker = ep_record_str(r, EP_K_WORKER),
         .rank = ep_record_int(r, EP_K_RANK, -1),
+        .place = place_of(r),
         .ts = ep_record_num(r, EP_K_TS),
         .step = ep_record_int(r, EP_K_STEP, -1),
         .dur = ep_record_num(r, EP_K_DUR),
         .busy = ep_record_num(r, EP_K_BUSY),
         .mb = ep_record_int(r, EP_K_MB, -1),
+        .tokens = amount_of(r, EP_K_TOKENS),
+        .flops = amount_of(r, EP_K_FLOPS),
     };
 
     if (!s.worker.len && ep_calls_mute(run->calls, s.job, err) < 0)

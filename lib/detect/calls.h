@@ -22,6 +22,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "detect/place.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,6 +36,7 @@ struct ep_calls; /* opaque */
 struct ep_call {
     struct ep_span job, host, op, comm;                     /* len 0: none */
     int64_t rank, pid, nranks, comm_rank, peer, bytes, seq; /* -1: not told */
+    struct ep_place place;
     bool p2p;
     double ts, dur; /* s, NaN: not told */
 };

@@ -19,13 +19,15 @@
 const char *const ep_scope_names[] = {
     [EP_SCOPE_JOB] = "job",       [EP_SCOPE_RANK] = "rank",
     [EP_SCOPE_WORKER] = "worker", [EP_SCOPE_GPU] = "gpu",
-    [EP_SCOPE_HOST] = "host",
+    [EP_SCOPE_HOST] = "host",     [EP_SCOPE_LINK] = "link",
+    [EP_SCOPE_GROUP] = "group",   [EP_SCOPE_STAGE] = "stage",
 };
 
 const char *const ep_finding_names[] = {
     [EP_FINDING_ONSET] = "onset",
     [EP_FINDING_RELIEF] = "relief",
     [EP_FINDING_SPIKE] = "spike",
+    [EP_FINDING_MISSING] = "missing",
 };
 
 static int check(const struct ep_watch_config *c, struct ep_error *err)

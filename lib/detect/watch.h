@@ -36,6 +36,7 @@
 #include "base/err.h"
 #include "detect/changepoint.h"
 #include "detect/peers.h"
+#include "detect/place.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -67,12 +68,16 @@ enum ep_scope {
     EP_SCOPE_WORKER,
     EP_SCOPE_GPU,
     EP_SCOPE_HOST,
+    EP_SCOPE_LINK,  /* id "src=n1,dst=n4" */
+    EP_SCOPE_GROUP, /* "dp=0", a replica; "comm=..", a communicator */
+    EP_SCOPE_STAGE, /* "pp=2" */
 };
 
 enum ep_finding_kind {
     EP_FINDING_ONSET,
     EP_FINDING_RELIEF,
     EP_FINDING_SPIKE,
+    EP_FINDING_MISSING,
 };
 
 /* Names of the two, as event records have them. */
@@ -118,11 +123,14 @@ void ep_watch_free(struct ep_watch *w); /* NULL allowed */
 struct ep_watch_step {
     struct ep_span job, host, worker; /* len 0: none */
     int64_t rank;                     /* -1: none */
-    double ts;                        /* s */
+    struct ep_place place;
+    double ts; /* s */
     int64_t step;
     double dur;  /* s, > 0 */
     double busy; /* s, NaN: not told */
     int64_t mb;  /* -1: not told; 0: the rank had no work */
+    /* work of the rank in the step, all micro-batches; 0: not told */
+    double tokens, flops;
 };
 
 /*

@@ -41,6 +41,7 @@ struct series {
     struct job *job;
     int64_t rank;
     char *id, *host; /* host may be NULL */
+    struct ep_place place;
     enum basis basis;
     int other;   /* samples in a row that are of another basis */
     bool member; /* is in its job's ranks or workers */

@@ -488,6 +488,8 @@ int ep_watch_step(struct ep_watch *w, const struct ep_watch_step *x,
         join(w, s);
     if (x->host.len && !s->host)
         s->host = ep_strndup(x->host.ptr, x->host.len);
+    if (x->place.known)
+        s->place = x->place;
     /* without work there is a step, but no pace */
     if (sample.value > 0 && same_basis(s, basis))
         rc = push(w, s, &sample, end, err);
