@@ -317,6 +317,25 @@ static int take_call(struct ep_calls *calls, const struct ep_record *r,
     return ep_calls_take(calls, &c, err);
 }
 
+/* A sensor; of a record of another type, which GPU its rank runs on. */
+static int take_gauge(struct ep_watch *w, const struct ep_record *r,
+                      struct ep_error *err)
+{
+    struct ep_watch_gauge x = {
+        .job = ep_record_str(r, EP_K_JOB),
+        .host = ep_record_str(r, EP_K_HOST),
+        .gpu = ep_record_str(r, EP_K_GPU),
+        .name = ep_record_str(r, EP_K_NAME),
+        .rank = ep_record_int(r, EP_K_RANK, -1),
+        .gpu_index = ep_record_int(r, EP_K_GPU_INDEX, -1),
+        .ts = ep_record_num(r, EP_K_TS),
+        .value = ep_record_num(r, EP_K_VALUE),
+    };
+
+    return r->type == EP_GAUGE ? ep_watch_gauge(w, &x, err)
+                               : ep_watch_device(w, &x, err);
+}
+
 /* A step that a rank, or the job, tells itself: better than what we find. */
 static int take_step(struct run *run, struct ep_watch *w,
                      const struct ep_record *r, struct ep_error *err)
@@ -337,6 +356,8 @@ static int take_step(struct run *run, struct ep_watch *w,
     };
 
     if (!s.worker.len && ep_calls_mute(run->calls, s.job, err) < 0)
+        return EP_ELIMIT;
+    if (take_gauge(w, r, err) < 0)
         return EP_ELIMIT;
     return ep_watch_step(w, &s, err);
 }
@@ -385,12 +406,7 @@ static int take(struct run *run, struct ep_watch *w, const struct ep_record *r,
         run->probes += rc == 0;
         return rc;
     case EP_GAUGE:
-        if (ep_span_eq(ep_record_str(r, EP_K_NAME), "cpu_share") &&
-            ep_record_has(r, EP_K_RANK))
-            rc = ep_watch_cpu_share(
-                w, ep_record_str(r, EP_K_JOB), ep_record_int(r, EP_K_RANK, -1),
-                ep_record_num(r, EP_K_TS), ep_record_num(r, EP_K_VALUE), err);
-        return rc;
+        return take_gauge(w, r, err);
     default:
         return 0;
     }

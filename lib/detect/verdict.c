@@ -2,14 +2,13 @@
 /*
  * verdict.c - why a pace changed, from what the samples say.
  *
- *   cpu-contention  a rank works longer and gets less CPU time than before:
- *                   another process runs on its cores
- *   compute         a rank works longer per micro-batch: device, clock, data
- *   straggler       (job) one rank, or a few, hold up the job
- *   all-ranks       (job) every rank works longer alike: longer input, power
- *                   cap, a shared file system
- *   communication   (job) steps take longer and no rank works longer: what
- *                   grew is the waiting
+ * Of ranks that work longer verdict_cause.c weighs the causes; Of a job:
+ *
+ *   straggler       one rank, or a few, hold up the job
+ *   all-ranks       every rank works longer alike: longer input, power cap, a
+ *                   shared file system, which the evidence says if it is known
+ *   communication   steps take longer and no rank works longer: what grew is
+ *                   the waiting
  *   unknown         only step times are told, or only one rank
  */
 #include "config.h"
@@ -21,26 +20,6 @@
 
 #include <math.h>
 
-/* A CPU share below this, and this much below its past, is contention. */
-#define SHARE_LOW 0.9
-#define SHARE_FALL 0.95
-
-/* A rank is held against at most so many others for its CPU share. */
-#define OTHERS 255
-
-/* Median of the cpu_share readings since a time, or before it. */
-static double share_at(const struct series *s, double since, bool before)
-{
-    double v[SHARES];
-    int64_t have = s->nshares < SHARES ? s->nshares : SHARES;
-    size_t n = 0;
-
-    for (int64_t i = 0; i < have; i++)
-        if ((s->shares[i].ts < since) == before)
-            v[n++] = s->shares[i].value;
-    return ep_median(v, n);
-}
-
 static void add_levels(struct ep_buf *b, const struct ep_change *c)
 {
     ep_num_format_duration(b, c->before);
@@ -48,7 +27,7 @@ static void add_levels(struct ep_buf *b, const struct ep_change *c)
     ep_num_format_duration(b, c->after);
 }
 
-const char *ep_verdict_rank(struct ep_watch *w, const struct series *s,
+const char *ep_verdict_rank(struct ep_watch *w, struct series *s,
                             const struct ep_change *c)
 {
     static const char *const names[] = {
@@ -57,48 +36,21 @@ const char *ep_verdict_rank(struct ep_watch *w, const struct series *s,
         [BASIS_BUSY] = "busy ",
         [BASIS_DUR] = "step time ",
     };
-    /* what got worse is held against the time before it began */
-    double healthy = s->ep.open ? fmin(s->ep.since, c->since_ts) : c->since_ts;
-    double before = share_at(s, healthy, true);
-    double since = share_at(s, c->since_ts, false);
 
     ep_buf_reset(&w->text);
     ep_buf_adds(&w->text, names[s->basis]);
     add_levels(&w->text, c);
     if (s->basis == BASIS_DUR)
         return "unknown";
-    if (c->kind != EP_CHANGE_ONSET || !(since < SHARE_LOW) ||
-        since > SHARE_FALL * before)
+    if (c->kind != EP_CHANGE_ONSET)
         return "compute";
-    ep_buf_adds(&w->text, ", share of CPU time ");
-    if (!isnan(before))
-        ep_buf_addf(&w->text, "%.2f -> ", before);
-    ep_buf_addf(&w->text, "%.2f", since);
-    return "cpu-contention";
+    return ep_verdict_ranks(w, s->scope, &s, 1, c, NULL);
 }
 
-const char *ep_verdict_peer(struct ep_watch *w, const struct series *s,
-                            double since)
+const char *ep_verdict_peer(struct ep_watch *w, struct series *s,
+                            double since_ts, double factor)
 {
-    const struct members *m = ep_watch_members(s);
-    double v[OTHERS], own = share_at(s, since, false), others;
-    size_t k = 0;
-
-    if (!(own < SHARE_LOW))
-        return "compute";
-    for (size_t i = 0; i < m->n && k < OTHERS; i++) {
-        double share = share_at(m->v[i], since, false);
-
-        if (m->v[i] != s && !isnan(share))
-            v[k++] = share;
-    }
-    others = ep_median(v, k);
-    if (own > SHARE_FALL * others)
-        return "compute";
-    ep_buf_addf(&w->text, ", share of CPU time %.2f", own);
-    if (!isnan(others))
-        ep_buf_addf(&w->text, ", its peers %.2f", others);
-    return "cpu-contention";
+    return ep_verdict_among(w, s->scope, &s, 1, since_ts, factor, NULL);
 }
 
 /* What a rank did since a change of the job; NaN if it does not tell busy. */
@@ -167,6 +119,8 @@ const char *ep_verdict_job(struct ep_watch *w, const struct job *job,
     if (n > 1 && common >= half && factor < half * common) {
         ep_buf_addf(&w->text, ", median busy time of %zu ranks %.2fx", n,
                     common);
+        (void)ep_verdict_ranks(w, EP_SCOPE_JOB, job->ranks.v, job->ranks.n, c,
+                               NULL);
         return "all-ranks";
     }
     if (factor >= half) {

@@ -67,6 +67,7 @@ struct ep_watch *ep_watch_new(const struct ep_watch_config *config,
     w->group_names = ep_intern_new();
     w->device_names = ep_intern_new();
     w->episode_names = ep_intern_new();
+    w->gauges = ep_gauges_new();
     ep_buf_init(&w->key);
     ep_buf_init(&w->text);
     return w;
@@ -78,7 +79,6 @@ static void free_series(struct series *s)
     free(s->id);
     free(s->host);
     free(s->ring);
-    free(s->shares);
     free(s->ep.eid);
     free(s->peer.eid);
     free(s);
@@ -97,6 +97,7 @@ void ep_watch_free(struct ep_watch *w)
         free(w->jobs[i]);
     }
     ep_watch_free_groups(w);
+    ep_gauges_free(w->gauges);
     ep_intern_free(w->job_names);
     ep_intern_free(w->series_names);
     ep_intern_free(w->group_names);

@@ -19,7 +19,8 @@
  *            was slow from its first step is found too, or one that stays
  *            slow when the others recover; and the probes of all devices for
  *            the same test.
- *   cause    what the samples before and since the onset say (verdict.c).
+ *   cause    what the samples before and since the onset say, and the gauges
+ *            of ranks, GPUs and hosts (verdict.c).
  *
  * Ranks are compared by step number, so the streams of all ranks have to be
  * merged by time; a rank may be a step or two ahead. Workers do not wait for
@@ -27,7 +28,8 @@
  * whose step numbers fall by 4 or more was restarted: the levels are kept, the
  * first three samples are not judged.
  *
- * Memory: 5 KB per rank or worker, 1 KB per device and test.
+ * Memory: 5 KB per rank or worker, 1 KB per device and test; of gauges see
+ * gauges.h.
  */
 #ifndef EP_DETECT_WATCH_H
 #define EP_DETECT_WATCH_H
@@ -168,13 +170,28 @@ int ep_watch_probe(struct ep_watch *w, const struct ep_watch_probe *s,
                    struct ep_error *err) EP_MUST_USE;
 
 /*
- * The share of CPU time that a rank got while it was busy (gauge cpu_share,
- * 0..1): tells contention for the CPU from a slow device. Ranks not seen yet
- * are remembered. Errors: EP_EDOM, EP_ELIMIT.
+ * A reading of a sensor, by whatever name (sensors.h): of a rank, a GPU or a
+ * host. Those of hosts and GPUs count for the ranks on them: a rank's GPU is
+ * the one that it told (ep_watch_device, or a gauge with both); else, where as
+ * many GPUs of a host have readings as it has ranks of the job, the ranks have
+ * them in their order. A host without a name is that of all ranks without one.
  */
-int ep_watch_cpu_share(struct ep_watch *w, struct ep_span job, int64_t rank,
-                       double ts, double value,
-                       struct ep_error *err) EP_MUST_USE;
+struct ep_watch_gauge {
+    struct ep_span job, host, gpu, name;
+    int64_t rank, gpu_index; /* -1: none */
+    double ts, value;
+};
+
+/*
+ * Names that tell nothing about a cause, and readings of nobody, are passed
+ * over. Errors: EP_EDOM (a number is not finite), EP_ELIMIT. Cost: O(1).
+ */
+int ep_watch_gauge(struct ep_watch *w, const struct ep_watch_gauge *x,
+                   struct ep_error *err) EP_MUST_USE;
+
+/* The rank runs on that GPU; name, ts and value do not matter. EP_ELIMIT. */
+int ep_watch_device(struct ep_watch *w, const struct ep_watch_gauge *x,
+                    struct ep_error *err) EP_MUST_USE;
 
 /* The input is at its end: judge what is still open. */
 void ep_watch_finish(struct ep_watch *w);

@@ -6,16 +6,18 @@
  *   watch_steps.c  steps of ranks, workers and jobs
  *   watch_peers.c  comparison of ranks by steps
  *   watch_probes.c comparison of devices by probes
- *   verdict.c      causes
+ *   watch_gauges.c sensors of ranks
+ *   verdict.c      causes, and the evidence for them
+ *   verdict_cause.c which of the causes of slow work
  */
 #ifndef EP_DETECT_WATCH_IMPL_H
 #define EP_DETECT_WATCH_IMPL_H
 
 #include "base/intern.h"
+#include "detect/gauges.h"
 #include "detect/watch.h"
 
 #define OPEN_STEPS 4      /* steps of a job that wait for more ranks */
-#define SHARES 32         /* readings of cpu_share that are kept */
 #define RECENT_SLOTS 1024 /* a power of two */
 
 /* What a series' values are. */
@@ -24,6 +26,7 @@ enum basis { BASIS_NONE, BASIS_PER_MB, BASIS_BUSY, BASIS_DUR };
 struct sample {
     int64_t step;
     double ts, value;
+    double work; /* tokens or flops of a micro-batch; 0: not told */
 };
 
 /* An episode that was reported, and whether it goes on. */
@@ -61,9 +64,8 @@ struct series {
     double turn_ts;
     int64_t turn_step;
     struct episode peer;
-    /* cpu_share, a ring */
-    struct sample *shares;
-    int64_t nshares;
+    /* among the ranks of its host, by number; see ep_watch_place_ranks */
+    int64_t local, on_host;
 };
 
 struct open_step {
@@ -89,6 +91,9 @@ struct job {
     int64_t closed;    /* highest step passed on; -1: none */
     double restart_ts; /* what is older was before the last restart */
     double lost;       /* device seconds lost in the open episode */
+    /* when the ranks' places on their hosts were last counted */
+    size_t placed;
+    double placed_ts;
 };
 
 /* How far the names of episodes with one prefix are used up. */
@@ -117,6 +122,7 @@ struct ep_watch {
     size_t devices_cap;
     struct used_name *used;
     size_t used_cap;
+    struct ep_gauges *gauges;
     struct job *last_job;
     struct series *recent[RECENT_SLOTS]; /* ranks, by job and number */
     double *work;                        /* room for a value of each member */
@@ -165,6 +171,17 @@ struct members *ep_watch_members(const struct series *s);
  */
 double ep_watch_factor_since(const struct series *s, const struct ep_change *c);
 
+/*
+ * Tokens per micro-batch of a series since a change over before it; NaN if it
+ * does not tell.
+ */
+double ep_watch_work_factor_since(const struct series *s,
+                                  const struct ep_change *c);
+
+/* The same since a time over the median of its peers since then. */
+double ep_watch_work_over_peers(struct ep_watch *w, const struct series *s,
+                                double since_ts);
+
 void ep_watch_end_steps(struct ep_watch *w, struct job *job);
 
 /* One more step of the members (sample of the workers): time to compare? */
@@ -177,18 +194,54 @@ void ep_watch_tell_devices(const struct ep_watch *w,
                            void *ctx);
 void ep_watch_free_groups(struct ep_watch *w);
 
-/* ---- verdict.c -------------------------------------------------------- */
+/* ---- watch_gauges.c ---------------------------------------------------- */
+
+/* Ranks that are asked for a sensor; the median of more says the same. */
+#define SENSED 63
+
+/*
+ * A sensor of some ranks around a change: medians over them, of counts the
+ * most. NaN where none of them has a reading.
+ */
+struct senses {
+    struct ep_gauge_stat at[EP_SENSORS];
+    double peers[EP_SENSORS]; /* the others since then, alike */
+    bool read[EP_SENSORS];    /* by one of them at any time */
+};
+
+/* healthy <= since, -INFINITY: there was no healthy time. O(job's ranks). */
+void ep_watch_sense(struct ep_watch *w, struct series *const *ranks, size_t n,
+                    double healthy, double since, struct senses *out);
+
+/* ---- verdict.c, verdict_cause.c ---------------------------------------- */
 
 /* Why a rank's pace changed: the word, and the evidence into w->text. */
-const char *ep_verdict_rank(struct ep_watch *w, const struct series *s,
+const char *ep_verdict_rank(struct ep_watch *w, struct series *s,
                             const struct ep_change *c);
 
 /* Why a rank is slower than its peers since a time; evidence is appended. */
-const char *ep_verdict_peer(struct ep_watch *w, const struct series *s,
-                            double since);
+const char *ep_verdict_peer(struct ep_watch *w, struct series *s, double since,
+                            double factor);
 
 /* Why the job's pace changed, likewise. */
 const char *ep_verdict_job(struct ep_watch *w, const struct job *job,
                            const struct ep_change *c);
+
+/*
+ * Why these ranks of one job (one or more; a host, stage, group, the ends of a
+ * link, or all) work slower, or communicate slower if their work is as it was,
+ * since a change: the most likely cause, a constant. Evidence is appended to
+ * w->text, each part behind ", ". *p_cause (may be NULL): its probability. It
+ * may be asked again as readings come in: the answer is better if *p_cause has
+ * grown.
+ */
+const char *ep_verdict_ranks(struct ep_watch *w, enum ep_scope scope,
+                             struct series *const *ranks, size_t n,
+                             const struct ep_change *c, double *p_cause);
+
+/* Slow compared with their peers since a time; there was no healthy past. */
+const char *ep_verdict_among(struct ep_watch *w, enum ep_scope scope,
+                             struct series *const *ranks, size_t n,
+                             double since, double factor, double *p_cause);
 
 #endif

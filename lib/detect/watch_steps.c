@@ -132,7 +132,7 @@ static void report_change(struct ep_watch *w, struct series *s,
  */
 static void forget_before(const struct ep_watch *w, struct series *s, double ts)
 {
-    struct sample v[EP_WATCH_WINDOW_MAX] = {{0, 0, 0}};
+    struct sample v[EP_WATCH_WINDOW_MAX] = {{0, 0, 0, 0}};
     int window = (int)w->config.window, n = 0;
 
     for (int i = 0; i < s->kept; i++) {
@@ -242,7 +242,7 @@ static double lost_since(const struct series *s, double since, int64_t n)
 static void push_job(struct ep_watch *w, struct job *job,
                      const struct open_step *o)
 {
-    struct sample x = {o->step, o->ts, o->dur};
+    struct sample x = {o->step, o->ts, o->dur, 0};
     struct series *s = job->own;
     bool was_open = s->ep.open, judged = s->unjudged == 0;
 
@@ -458,6 +458,7 @@ int ep_watch_step(struct ep_watch *w, const struct ep_watch_step *x,
                   struct ep_error *err)
 {
     struct sample sample = {.step = x->step, .ts = x->ts};
+    double work = x->tokens > 0 ? x->tokens : x->flops;
     enum basis basis = value_of(x, &sample.value);
     double end = isfinite(x->ts + x->dur) ? x->ts + x->dur : x->ts;
     struct series *s;
@@ -480,6 +481,8 @@ int ep_watch_step(struct ep_watch *w, const struct ep_watch_step *x,
         restart(w, s, x);
     s->last_ts = x->ts;
     s->last_step = x->step;
+    if (work > 0 && isfinite(work))
+        sample.work = x->mb > 0 ? work / (double)x->mb : work;
     if (s->scope == EP_SCOPE_JOB) {
         take_job_step(w, s->job, x, end);
         return 0;
@@ -499,25 +502,4 @@ int ep_watch_step(struct ep_watch *w, const struct ep_watch_step *x,
         ep_watch_count_step(w, &s->job->workers,
                             w->config.window * (int64_t)s->job->workers.n, end);
     return rc;
-}
-
-int ep_watch_cpu_share(struct ep_watch *w, struct ep_span job_name,
-                       int64_t rank, double ts, double value,
-                       struct ep_error *err)
-{
-    struct job *job;
-    struct series *s;
-
-    if (!(value >= 0) || rank < 0 || !isfinite(value) || !isfinite(ts))
-        return ep_error_set(err, EP_EDOM, "cpu_share of %g", value);
-    job = ep_watch_job(w, job_name, err);
-    if (!job)
-        return EP_ELIMIT;
-    s = ep_watch_series(w, job, rank, (struct ep_span){"", 0}, err);
-    if (!s)
-        return EP_ELIMIT;
-    if (!s->shares)
-        s->shares = ep_calloc(SHARES, sizeof *s->shares);
-    s->shares[s->nshares++ % SHARES] = (struct sample){-1, ts, value};
-    return 0;
 }

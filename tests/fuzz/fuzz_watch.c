@@ -174,6 +174,41 @@ static void probe(const uint8_t *b)
     take(ep_watch_probe(now.watch, &p, NULL));
 }
 
+/* A sensor of a rank, a GPU or a host, of each kind of reading. */
+static void gauge(const uint8_t *b)
+{
+    static const char *const names[] = {
+        "cpu_share",
+        "nvidia_smi_clocks_current_sm",
+        "nvidia_smi_clocks_event_reasons_active",
+        "nvidia_smi_pcie_link_gen_current",
+        "nvidia_smi_utilization_gpu",
+        "DCGM_FI_DEV_XID_ERRORS",
+        "DCGM_FI_DEV_PCIE_REPLAY_COUNTER",
+        "node_cpu_seconds_total{cpu=\"0\",mode=\"iowait\"}",
+        "node_cpu_seconds_total{cpu=\"1\",mode=\"iowait\"}",
+        "node_pressure_io_waiting_seconds_total",
+        "data_time",
+    };
+    static const char host = 'h', gpu = 'g';
+    const char *name = names[b[4] % (sizeof names / sizeof names[0])];
+    struct ep_watch_gauge x = {
+        .job = job_name(b[1]),
+        .name = {name, strlen(name)},
+        .rank = b[5] & 1 ? b[1] / 4 % 8 : -1,
+        .gpu_index = b[5] & 2 ? b[1] / 4 % 8 : -1,
+        .ts = now.ts,
+        .value = b[2] & 1 ? b[3] / 64.0 : odd[b[3] % 16],
+    };
+
+    if (b[5] & 4)
+        x.host = (struct ep_span){&host, 1};
+    if (b[5] & 8)
+        x.gpu = (struct ep_span){&gpu, 1};
+    take(b[5] & 16 ? ep_watch_device(now.watch, &x, NULL)
+                   : ep_watch_gauge(now.watch, &x, NULL));
+}
+
 /* One operation; b has six bytes. */
 static void operate(const uint8_t *b)
 {
@@ -192,8 +227,7 @@ static void operate(const uint8_t *b)
         probe(b);
         break;
     case 5:
-        take(ep_watch_cpu_share(now.watch, job_name(b[1]), b[1] / 4 % 8, now.ts,
-                                b[2] & 1 ? 0.5 : odd[b[3] % 16], NULL));
+        gauge(b);
         break;
     case 6:
         now.step = b[2];

@@ -236,8 +236,9 @@ static void test_refused(void)
         ok(take_step(1, bad[i].ts, bad[i].step, bad[i].dur, bad[i].busy,
                      bad[i].mb) == EP_EDOM);
     ok(take_step(1, 9, 5, 1, 1, 1) == 0);
-    ok(ep_watch_cpu_share(w, span(NULL), 1, 1, -0.1, NULL) == EP_EDOM);
-    ok(ep_watch_cpu_share(w, span(NULL), -1, 1, 0.5, NULL) == EP_EDOM);
+    ok(take_share(1, 1, -0.1, NULL) == EP_EDOM);
+    ok(take_share(1, NAN, 0.5, NULL) == EP_EDOM);
+    ok(take_share(-1, 1, 0.5, NULL) == 0); /* nobody's */
     end();
     c.window = 3;
     ok(ep_watch_new(&c, on_finding, NULL, NULL) == NULL);
@@ -260,9 +261,11 @@ static void test_limit(void)
     w->total = EP_WATCH_MAX_SERIES - 1;
     ok(take_step(1, 1, 1, 1, 1, 1) == 0);
     ok(take_step(2, 1, 1, 1, 1, 1) == EP_ELIMIT);
-    ok(ep_watch_cpu_share(w, span(NULL), 3, 1, 1, &err) == EP_ELIMIT);
-    ok(strstr(err.msg, "500000") != NULL);
     step_as.job = span("b");
+    gauge_as.job = span("c");
+    ok(take_share(3, 1, 1, &err) == EP_ELIMIT);
+    ok(strstr(err.msg, "500000") != NULL);
+    gauge_as.job = span(NULL);
     ok(take_step(0, 1, 1, 1, 1, 1) == EP_ELIMIT);
     step_as.job = span(NULL);
     ok(take_step(1, 2, 2, 1, 1, 1) == 0);
@@ -319,13 +322,13 @@ static void test_cpu_share(void)
 {
     begin(); /* readings before any step, and of ranks that have none */
     for (int i = 0; i < 50; i++)
-        ok(ep_watch_cpu_share(w, span(NULL), i, 1, 0.99, NULL) == 0);
+        ok(take_share(i, 1, 0.99, NULL) == 0);
     for (int s = 1; s <= 90; s++)
         for (int r = 0; r < 3; r++) {
             double slow = r == 1 ? within(s, 41, 80, 1.5) : 1;
 
             slow *= r == 1 ? within(s, 61, 80, 1.5) : 1;
-            ok(ep_watch_cpu_share(w, span(NULL), r, s, slow > 1 ? 0.6 : 0.99,
+            ok(take_share(r, s, slow > 1 ? 0.6 : 0.99,
                                   NULL) == 0);
             (void)take_step(r, s, s, 1, 0.4 * slow, 1);
         }
@@ -340,7 +343,7 @@ static void test_cpu_share(void)
     begin(); /* from the first step on */
     for (int s = 1; s <= 40; s++)
         for (int r = 0; r < 4; r++) {
-            ok(ep_watch_cpu_share(w, span(NULL), r, s, r == 2 ? 0.7 : 1,
+            ok(take_share(r, s, r == 2 ? 0.7 : 1,
                                   NULL) == 0);
             (void)take_step(r, s, s, 1, r == 2 ? 0.5 : 0.4, 1);
         }

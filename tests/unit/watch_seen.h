@@ -125,6 +125,27 @@ static inline int take_step(int64_t rank, double ts, int64_t step, double dur,
     return ep_watch_step(w, &s, NULL);
 }
 
+/* How the next gauges are told. */
+static struct ep_watch_gauge gauge_as = {.gpu_index = -1};
+
+static inline int take_gauge(const char *name, int64_t rank, double ts,
+                             double value, struct ep_error *err)
+{
+    struct ep_watch_gauge x = gauge_as;
+
+    x.name = span(name);
+    x.rank = rank;
+    x.ts = ts;
+    x.value = value;
+    return ep_watch_gauge(w, &x, err);
+}
+
+static inline int take_share(int64_t rank, double ts, double value,
+                             struct ep_error *err)
+{
+    return take_gauge("cpu_share", rank, ts, value, err);
+}
+
 static inline double ripple(int64_t rank, int64_t step)
 {
     return 1 + 0.002 * (double)((step * 7 + rank) % 5 - 2);
