@@ -77,7 +77,7 @@ static const double priors[][CAUSES] = {
     [EP_SCOPE_RANK] = {3, 1, 1, 0.2, 1, 0.1, 0.5, 0.2, 0, 0.3},
     [EP_SCOPE_WORKER] = {3, 2, 1, 0.5, 1, 0, 0.5, 0.2, 0, 0.3},
     [EP_SCOPE_GPU] = {3, 0.2, 1, 0, 0, 0, 0, 0.2, 0, 0.3},
-    [EP_SCOPE_HOST] = {1, 5, 0.2, 1, 0.1, 0.1, 0.1, 0.2, 0, 0.3},
+    [EP_SCOPE_HOST] = {1, 5, 0.2, 1, 0.02, 0.1, 0.1, 0.2, 0, 0.3},
     [EP_SCOPE_LINK] = {0, 0, 0, 0, 0, 0, 0, 1, 0, 0},
     [EP_SCOPE_GROUP] = {0.5, 0.5, 0.2, 0.3, 0.1, 0.1, 10, 0.1, 0, 0.3},
     [EP_SCOPE_STAGE] = {0.5, 0.5, 0.2, 0.3, 0.1, 10, 0.3, 0.1, 0, 0.3},
@@ -495,64 +495,89 @@ static int samples_since(const struct ep_watch *w, const struct series *s,
 }
 
 /*
- * By how many standard deviations samples scatter more than noise of this
- * sigma, from their successive differences (von Neumann 1941), which a ramp
- * does not disturb; the ratio of variances by Wilson and Hilferty (1931). NaN:
- * too few.
+ * By how many standard deviations the scatter of samples is above that of noise
+ * of this sigma: from the median of their successive differences, which neither
+ * a ramp nor a spike in a few of them disturbs. Of normal noise |difference|
+ * has the median 0.954 sigma; the log of the median of m has a deviation of
+ * about 1.3 / sqrt(m). NaN: too few.
  */
 static double scatter_z(const double *v, int n, double sigma)
 {
-    double sum = 0, m = n - 1, dof;
+    double d[EP_WATCH_WINDOW_MAX];
+    int m = n - 1;
 
     if (n < 3 || !(sigma > 0))
         return (double)NAN;
-    for (int i = 1; i < n; i++)
-        sum += pow(log(v[i] / v[i - 1]), 2);
-    dof = 2 * m * m / (3.0 * n - 4);
-    return (cbrt(sum / (2 * m * sigma * sigma)) - (1 - 2 / (9 * dof))) /
-           sqrt(2 / (9 * dof));
+    for (int i = 0; i < m; i++)
+        d[i] = fabs(log(v[i + 1] / v[i]));
+    return log(ep_median(d, (size_t)m) / (0.954 * sigma)) * sqrt(m) / 1.3;
+}
+
+/* Lowest and highest tenth of the excess over the usual level, in per cent. */
+static void note_pauses(struct trial *t, enum cause c, double *v, int n)
+{
+    double usual = ep_median(v, (size_t)n) / t->factor;
+    double low = ep_quantile(v, (size_t)n, 0.1) / usual - 1;
+    double high = ep_quantile(v, (size_t)n, 0.9) / usual - 1;
+
+    (void)snprintf(t->notes[t->n].text, sizeof t->notes[0].text,
+                   "pauses: excess %.0f to %.0f %%", 100 * fmax(0, low),
+                   100 * high);
+    t->notes[t->n++].cause = c;
+}
+
+/*
+ * The noise that a rank should have: of its own past, or where that was slow
+ * already the median of the others'.
+ */
+static double usual_noise(const struct series *s, bool among)
+{
+    const struct members *m = ep_watch_members(s);
+    double v[SENSED];
+    size_t k = 0;
+
+    if (!among)
+        return s->pace ? ep_changepoint_noise(s->pace) : (double)NAN;
+    for (size_t i = 0; i < m->n && k < SENSED; i++)
+        if (m->v[i] != s && m->v[i]->pace && !m->v[i]->peer.open) {
+            v[k] = ep_changepoint_noise(m->v[i]->pace);
+            k += !isnan(v[k]);
+        }
+    return ep_median(v, k);
 }
 
 /* Pauses: steps that are longer by something else each time. */
 static void judge_scatter(struct ep_watch *w, struct trial *t,
                           struct series *const *ranks, size_t n, double from)
 {
-    double v[EP_WATCH_WINDOW_MAX], sum = 0, low = (double)INFINITY, high = 0;
-    double usual = (double)NAN;
+    double v[EP_WATCH_WINDOW_MAX], sum = 0;
     size_t k = 0;
-    int least = EP_WATCH_WINDOW_MAX;
+    int have, least = EP_WATCH_WINDOW_MAX;
 
     for (size_t i = 0; i < n && i < SENSED; i++) {
         const struct series *s = ranks[i];
-        int have = s->pace ? samples_since(w, s, from, v) : 0;
-        double z = scatter_z(
-            v, have, s->pace ? ep_changepoint_noise(s->pace) : (double)NAN);
+        double z;
 
+        have = s->pace ? samples_since(w, s, from, v) : 0;
+        z = scatter_z(v, have, usual_noise(s, t->among));
         if (isnan(z))
             continue;
         sum += z;
         k++;
         least = have < least ? have : least;
-        usual = ep_median(v, (size_t)have) / t->factor;
-        for (int j = 0; j < have; j++) {
-            low = fmin(low, v[j] / usual - 1);
-            high = fmax(high, v[j] / usual - 1);
-        }
     }
     if (!k)
         return;
     if (sum / sqrt((double)k) < SCATTER_Z) {
         weigh(t, GC, least >= 8 ? NORMAL : 0.3);
-        weigh(t, STORAGE, 0.5);
+        weigh(t, STORAGE, least >= 8 ? 0.3 : 0.5);
         return;
     }
     weigh(t, GC, DIRECT);
     weigh(t, STORAGE, SIGN);
-    weigh(t, CPU, 1.5);
-    (void)snprintf(t->notes[t->n].text, sizeof t->notes[0].text,
-                   "pauses: excess %.0f to %.0f %%", 100 * fmax(0, low),
-                   100 * high);
-    t->notes[t->n++].cause = k > 1 ? STORAGE : GC;
+    have = ranks[0]->pace ? samples_since(w, ranks[0], from, v) : 0;
+    if (have > 0)
+        note_pauses(t, k > 1 ? STORAGE : GC, v, have);
 }
 
 static void judge_work(struct ep_watch *w, struct trial *t,

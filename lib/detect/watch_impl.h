@@ -196,6 +196,8 @@ void ep_watch_free_groups(struct ep_watch *w);
 
 /* ---- watch_gauges.c ---------------------------------------------------- */
 
+#define EP_CAUSE_LIKELY 0.5
+
 /* Ranks that are asked for a sensor; the median of more says the same. */
 #define SENSED 63
 
@@ -232,8 +234,10 @@ const char *ep_verdict_job(struct ep_watch *w, const struct job *job,
  * link, or all) work slower, or communicate slower if their work is as it was,
  * since a change: the most likely cause, a constant. Evidence is appended to
  * w->text, each part behind ", ". *p_cause (may be NULL): its probability. It
- * may be asked again as readings come in: the answer is better if *p_cause has
- * grown.
+ * may be asked again as samples and readings come in, while their rings have
+ * the time before the change: an answer rests on more than the one before. It
+ * is better, and worth telling, if *p_cause has grown, or if it is another cause
+ * with *p_cause of EP_CAUSE_LIKELY or more.
  */
 const char *ep_verdict_ranks(struct ep_watch *w, enum ep_scope scope,
                              struct series *const *ranks, size_t n,
