@@ -213,6 +213,17 @@ static bool grew(const struct trial *t, enum ep_sensor k, double by,
            (isnan(was) || is >= times * was);
 }
 
+/*
+ * A pressure, the share of time in which some task waited, grew: by as much as
+ * is lost, or by less.
+ */
+static double pressed(const struct trial *t, enum ep_sensor k)
+{
+    double was = reference(t, k), by = since(t, k) - (isnan(was) ? 0 : was);
+
+    return by >= 0.5 * (1 - 1 / t->factor) ? DIRECT : SIGN;
+}
+
 /* Events were counted since, more than ever before. */
 static bool counted(const struct trial *t, enum ep_sensor k, double least)
 {
@@ -352,7 +363,7 @@ static void judge_cpu(struct trial *t)
         bad = true;
     }
     if (grew(t, EP_SENSOR_CPU_PRESSURE, 0.1, 2)) {
-        weigh(t, CPU, bad ? HINT : SIGN);
+        weigh(t, CPU, bad ? HINT : pressed(t, EP_SENSOR_CPU_PRESSURE));
         note(t, CPU, EP_SENSOR_CPU_PRESSURE);
         bad = true;
     } else if (!bad && !isnan(since(t, EP_SENSOR_CPU_PRESSURE)) && isnan(is)) {
@@ -397,7 +408,9 @@ static void judge_storage(struct trial *t, double longer)
         read = true;
         if (!grew(t, signs[i].k, signs[i].by, signs[i].times))
             continue;
-        weigh(t, STORAGE, signs[i].weight);
+        weigh(t, STORAGE,
+              signs[i].k == EP_SENSOR_IO_PRESSURE ? pressed(t, signs[i].k)
+                                                  : signs[i].weight);
         note(t, STORAGE, signs[i].k);
         bad = true;
     }
@@ -527,23 +540,25 @@ static void note_pauses(struct trial *t, enum cause c, double *v, int n)
 }
 
 /*
- * The noise that a rank should have: of its own past, or where that was slow
- * already the median of the others'.
+ * The noise that a rank should have: its own, or where it was slow for long or
+ * always, so that its own is that of the pauses, not more than twice what the
+ * others have.
  */
-static double usual_noise(const struct series *s, bool among)
+static double usual_noise(const struct series *s)
 {
     const struct members *m = ep_watch_members(s);
-    double v[SENSED];
+    double v[SENSED], own = ep_changepoint_noise(s->pace);
     size_t k = 0;
 
-    if (!among)
-        return s->pace ? ep_changepoint_noise(s->pace) : (double)NAN;
-    for (size_t i = 0; i < m->n && k < SENSED; i++)
-        if (m->v[i] != s && m->v[i]->pace && !m->v[i]->peer.open) {
-            v[k] = ep_changepoint_noise(m->v[i]->pace);
-            k += !isnan(v[k]);
-        }
-    return ep_median(v, k);
+    for (size_t i = 0; i < m->n && k < SENSED; i++) {
+        const struct series *r = m->v[i];
+
+        if (r == s || !r->pace || r->ep.open || r->peer.open)
+            continue;
+        v[k] = ep_changepoint_noise(r->pace);
+        k += !isnan(v[k]);
+    }
+    return fmin(own, 2 * ep_median(v, k)); /* NaN is no value to fmin */
 }
 
 /* Pauses: steps that are longer by something else each time. */
@@ -558,8 +573,10 @@ static void judge_scatter(struct ep_watch *w, struct trial *t,
         const struct series *s = ranks[i];
         double z;
 
-        have = s->pace ? samples_since(w, s, from, v) : 0;
-        z = scatter_z(v, have, usual_noise(s, t->among));
+        if (!s->pace)
+            continue;
+        have = samples_since(w, s, from, v);
+        z = scatter_z(v, have, usual_noise(s));
         if (isnan(z))
             continue;
         sum += z;
@@ -570,7 +587,7 @@ static void judge_scatter(struct ep_watch *w, struct trial *t,
         return;
     if (sum / sqrt((double)k) < SCATTER_Z) {
         weigh(t, GC, least >= 8 ? NORMAL : 0.3);
-        weigh(t, STORAGE, least >= 8 ? 0.3 : 0.5);
+        weigh(t, STORAGE, 0.5);
         return;
     }
     weigh(t, GC, DIRECT);
@@ -585,12 +602,16 @@ static void judge_work(struct ep_watch *w, struct trial *t,
                        const struct ep_change *c)
 {
     double v[SENSED], f;
+    bool over = false;
     size_t k = 0;
     char text[64];
 
     for (size_t i = 0; i < n && i < SENSED; i++) {
-        f = t->among ? ep_watch_work_over_peers(w, ranks[i], c->since_ts)
-                     : ep_watch_work_factor_since(ranks[i], c);
+        f = t->among ? (double)NAN : ep_watch_work_factor_since(ranks[i], c);
+        if (isnan(f)) { /* it was too long ago */
+            f = ep_watch_work_over_peers(w, ranks[i], c->since_ts);
+            over = true;
+        }
         if (!isnan(f))
             v[k++] = f;
     }
@@ -598,7 +619,7 @@ static void judge_work(struct ep_watch *w, struct trial *t,
     if (f >= 1.03 && explained(t, f) >= EXPLAINS) {
         weigh(t, SEQUENCE, 2 * DIRECT);
         (void)snprintf(text, sizeof text, "tokens per micro-batch %.2fx%s", f,
-                       t->among ? " its peers'" : "");
+                       over ? " its peers'" : "");
         note_text(t, SEQUENCE, 0, text);
     } else if (!isnan(f)) {
         weigh(t, SEQUENCE, NORMAL / 5);
