@@ -330,7 +330,7 @@ static void thin(struct trace *t)
 {
     int n = 0, old = t->n - RECENT;
 
-    for (int i = 0; i < t->n; i++) {
+    for (int i = 0; t->v && i < t->n; i++) {
         struct run *a = &t->v[n++];
 
         *a = t->v[i];
@@ -355,7 +355,7 @@ static void push(struct trace *t, const struct ep_sensor_kind *k, double ts,
 {
     struct run *last = t->n ? &t->v[t->n - 1] : NULL;
     float v = (float)fmin(fmax(value, -FLT_MAX), FLT_MAX);
-    double band = fmax(k->band, k->relative * fabs(v));
+    double band = fmax(k->band, k->relative * fabs((double)v));
 
     if (last && fabs((double)v - last->value) <= band) {
         last->to = ts;
@@ -364,8 +364,8 @@ static void push(struct trace *t, const struct ep_sensor_kind *k, double ts,
     }
     if (t->n == EP_GAUGES_RUNS)
         thin(t);
-    if (t->n == t->cap) { /* most sensors stay where they are: one run */
-        t->cap = (unsigned char)(t->cap ? 2 * t->cap : 1);
+    if (!t->v || t->n == t->cap) { /* most sensors stay as they are: one run */
+        t->cap = (unsigned char)(t->v ? 2 * t->cap : 1);
         t->v = ep_realloc(t->v, t->cap, sizeof *t->v);
     }
     t->v[t->n++] = (struct run){ts, ts, v, 1};

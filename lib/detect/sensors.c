@@ -54,11 +54,10 @@ const uint64_t ep_sensor_reasons[EP_SENSOR_FLAGS] = {
 };
 
 /*
- * Sorted by name (a test sees to it). Only what a tool counts since the start of
- * the driver is here where it also counts over its lifetime: both would count
- * twice.
+ * Of what a tool counts both since the start of the driver and over the life of
+ * the device only the former is here: both would count twice.
  */
-static const struct ep_sensor_name names[] = {
+const struct ep_sensor_name ep_sensor_names[] = {
     {"DCGM_EXP_CLOCK_EVENTS_COUNT", "clock_event=\"hw_slowdown\"",
      EP_SENSOR_HW_SLOWDOWN, EP_SENSOR_FLAG},
     {"DCGM_EXP_CLOCK_EVENTS_COUNT", "clock_event=\"hw_thermal\"",
@@ -233,7 +232,9 @@ static const struct ep_sensor_name names[] = {
     {"nvrx_gpu_individual_perf", NULL, EP_SENSOR_KERNEL_PACE, EP_SENSOR_LEVEL},
 };
 
-#define NAMES (sizeof names / sizeof names[0])
+#define NAMES (sizeof ep_sensor_names / sizeof ep_sensor_names[0])
+
+const size_t ep_sensor_names_count = NAMES;
 
 /* Order of a text and a name of the table. */
 static int order(struct ep_span s, const char *name)
@@ -267,13 +268,14 @@ const struct ep_sensor_name *ep_sensor_of(struct ep_span name)
     while (lo < hi) {
         size_t mid = (lo + hi) / 2;
 
-        if (order(bare, names[mid].name) > 0)
+        if (order(bare, ep_sensor_names[mid].name) > 0)
             lo = mid + 1;
         else
             hi = mid;
     }
-    for (; lo < NAMES && order(bare, names[lo].name) == 0; lo++)
-        if (!names[lo].label || contains(name, names[lo].label))
-            return &names[lo];
+    for (; lo < NAMES && order(bare, ep_sensor_names[lo].name) == 0; lo++)
+        if (!ep_sensor_names[lo].label ||
+            contains(name, ep_sensor_names[lo].label))
+            return &ep_sensor_names[lo];
     return NULL;
 }

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum ep_sensor {
@@ -83,6 +84,10 @@ struct ep_sensor_kind {
 };
 
 extern const struct ep_sensor_kind ep_sensor_kinds[EP_SENSORS];
+
+/* Sorted by name; of rows with the same name each asks for another label. */
+extern const struct ep_sensor_name ep_sensor_names[];
+extern const size_t ep_sensor_names_count;
 
 /*
  * The row of a gauge's name, with or without labels; NULL if it tells nothing

@@ -8,7 +8,7 @@
  *   watch_probes.c comparison of devices by probes
  *   watch_gauges.c sensors of ranks
  *   verdict.c      causes, and the evidence for them
- *   verdict_cause.c which of the causes of slow work
+ *   verdict_cause.c, verdict_sensors.c  which of the causes of slow work
  */
 #ifndef EP_DETECT_WATCH_IMPL_H
 #define EP_DETECT_WATCH_IMPL_H

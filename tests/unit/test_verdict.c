@@ -486,7 +486,7 @@ static void test_odd(void)
     ok(strstr(seen.ptr, "onset rank=1 41 1.50") && sane);
     ok(!strstr(seen.ptr, "cpu-contention"));
     ok(ep_verdict_ranks(
-           w, EP_SCOPE_RANK, &w->jobs[0]->ranks.v[1], 1,
+           w, EP_SCOPE_RANK, &w->jobs[1]->ranks.v[1], 1,
            &(struct ep_change){.since_ts = 41, .since_step = 41, .factor = 1.5},
            &p) != NULL);
     ok(p > 0 && p <= 1);

@@ -328,8 +328,7 @@ static void test_cpu_share(void)
             double slow = r == 1 ? within(s, 41, 80, 1.5) : 1;
 
             slow *= r == 1 ? within(s, 61, 80, 1.5) : 1;
-            ok(take_share(r, s, slow > 1 ? 0.6 : 0.99,
-                                  NULL) == 0);
+            ok(take_share(r, s, slow > 1 ? 0.6 : 0.99, NULL) == 0);
             (void)take_step(r, s, s, 1, 0.4 * slow, 1);
         }
     /* the share was low before it got worse, but not when all was well */
@@ -343,8 +342,7 @@ static void test_cpu_share(void)
     begin(); /* from the first step on */
     for (int s = 1; s <= 40; s++)
         for (int r = 0; r < 4; r++) {
-            ok(take_share(r, s, r == 2 ? 0.7 : 1,
-                                  NULL) == 0);
+            ok(take_share(r, s, r == 2 ? 0.7 : 1, NULL) == 0);
             (void)take_step(r, s, s, 1, r == 2 ? 0.5 : 0.4, 1);
         }
     ok(findings_are("onset rank=2 1 1.25 cpu-contention\n", "from the start"));
