@@ -174,7 +174,7 @@ int ep_watch_probe(struct ep_watch *w, const struct ep_watch_probe *s,
  * host. Those of hosts and GPUs count for the ranks on them: a rank's GPU is
  * the one that it told (ep_watch_device, or a gauge with both); else, where as
  * many GPUs of a host have readings as it has ranks of the job, the ranks have
- * them in their order. A host without a name is that of all ranks without one.
+ * them in their order. GPUs of no named host are those of a job's only host.
  */
 struct ep_watch_gauge {
     struct ep_span job, host, gpu, name;

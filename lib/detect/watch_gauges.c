@@ -111,11 +111,15 @@ static void devices_of(struct ep_watch *w, const struct series *s,
     if (s->rank >= 0) {
         out->v[0] = ep_gauges_rank(g, s->job->number, s->rank);
         out->v[1] = ep_gauge_device_gpu(out->v[0]);
+        /* nvidia-smi does not say where it ran */
+        if (!ep_gauges_gpus_of(g, host) &&
+            s->on_host == (int64_t)s->job->ranks.n)
+            host.len = 0;
         if (!out->v[1] && s->on_host > 0 &&
             ep_gauges_gpus_of(g, host) == s->on_host)
             out->v[1] = ep_gauges_gpu(g, host, s->local);
     }
-    out->v[2] = ep_gauges_host(g, host);
+    out->v[2] = ep_gauges_host(g, host_of(s));
 }
 
 /* ==== Sensors of several ranks ==== */
