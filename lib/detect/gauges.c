@@ -6,6 +6,7 @@
 
 #include "base/intern.h"
 #include "base/mem.h"
+#include "detect/growth.h"
 
 #include <float.h>
 #include <math.h>
@@ -38,19 +39,23 @@ struct ep_gauge_device {
     size_t number;
 };
 
-struct counter {
-    uint64_t key; /* of device and name; 0: the slot is free */
-    double last;
+/* Who the last reading was of: many sensors of one come together. */
+struct last {
+    size_t job;
+    int64_t rank, gpu_index;
+    size_t host_len, gpu_len;
+    char host[64], gpu[48];
+    struct ep_gauge_device *device; /* NULL: nobody */
 };
 
 struct ep_gauges {
+    struct last last;
     struct ep_intern *names;          /* of devices; one may have several */
     struct ep_gauge_device **by_name; /* [names] */
     size_t names_cap;
     struct ep_gauge_device **devices;
     size_t ndevices, devices_cap;
-    struct counter *counters;
-    size_t ncounters, slots; /* slots: a power of two */
+    struct ep_growth growth;
     struct ep_buf key;
 };
 
@@ -79,7 +84,7 @@ void ep_gauges_free(struct ep_gauges *g)
     ep_buf_free(&g->key);
     free(g->by_name);
     free(g->devices);
-    free(g->counters);
+    ep_growth_free(&g->growth);
     free(g);
 }
 
@@ -195,8 +200,41 @@ static int gpu_of(struct ep_gauges *g, const struct ep_gauge_who *who,
     return 0;
 }
 
-static int device_of(struct ep_gauges *g, const struct ep_gauge_who *who,
-                     struct ep_gauge_device **out, struct ep_error *err)
+static bool same_text(struct ep_span s, const char *text, size_t len)
+{
+    return s.len == len && (!len || memcmp(s.ptr, text, len) == 0);
+}
+
+static bool is_last(const struct last *l, const struct ep_gauge_who *who)
+{
+    return l->device && l->job == who->job && l->rank == who->rank &&
+           l->gpu_index == who->gpu_index &&
+           same_text(who->host, l->host, l->host_len) &&
+           same_text(who->gpu, l->gpu, l->gpu_len);
+}
+
+static void remember(struct last *l, const struct ep_gauge_who *who,
+                     struct ep_gauge_device *d)
+{
+    l->device = NULL;
+    if (who->host.len > sizeof l->host || who->gpu.len > sizeof l->gpu)
+        return;
+    *l = (struct last){
+        .job = who->job,
+        .rank = who->rank,
+        .gpu_index = who->gpu_index,
+        .host_len = who->host.len,
+        .gpu_len = who->gpu.len,
+        .device = d,
+    };
+    if (who->host.len)
+        memcpy(l->host, who->host.ptr, who->host.len);
+    if (who->gpu.len)
+        memcpy(l->gpu, who->gpu.ptr, who->gpu.len);
+}
+
+static int find_device(struct ep_gauges *g, const struct ep_gauge_who *who,
+                       struct ep_gauge_device **out, struct ep_error *err)
 {
     int rc = gpu_of(g, who, out, err);
 
@@ -218,6 +256,20 @@ static int device_of(struct ep_gauges *g, const struct ep_gauge_who *who,
             return EP_ELIMIT;
     }
     return 0;
+}
+
+static int device_of(struct ep_gauges *g, const struct ep_gauge_who *who,
+                     struct ep_gauge_device **out, struct ep_error *err)
+{
+    int rc;
+
+    *out = g->last.device;
+    if (is_last(&g->last, who))
+        return 0;
+    rc = find_device(g, who, out, err);
+    if (rc == 0)
+        remember(&g->last, who, *out);
+    return rc;
 }
 
 int ep_gauges_uses(struct ep_gauges *g, const struct ep_gauge_who *who,
@@ -262,65 +314,6 @@ int64_t ep_gauges_gpus_of(struct ep_gauges *g, struct ep_span host)
     const struct ep_gauge_device *d = ep_gauges_host(g, host);
 
     return d ? d->gpus : 0;
-}
-
-/* ==== Counters ==== */
-
-static uint64_t mix(uint64_t h, uint64_t w)
-{
-    h = (h ^ w) * UINT64_C(0x9e3779b97f4a7c15);
-    return h ^ h >> 29;
-}
-
-static struct counter *slot_of(struct counter *v, size_t slots, uint64_t key)
-{
-    size_t at = key & (slots - 1);
-
-    while (v[at].key && v[at].key != key)
-        at = (at + 1) & (slots - 1);
-    return &v[at];
-}
-
-static void more_slots(struct ep_gauges *g)
-{
-    size_t slots = g->slots ? 2 * g->slots : 64;
-    struct counter *v = ep_calloc(slots, sizeof *v);
-
-    for (size_t i = 0; i < g->slots; i++)
-        if (g->counters[i].key)
-            *slot_of(v, slots, g->counters[i].key) = g->counters[i];
-    free(g->counters);
-    g->counters = v;
-    g->slots = slots;
-}
-
-/*
- * By how much a counter grew since it was last read; NaN at the first reading,
- * and where there is no room for more of them.
- */
-static double growth(struct ep_gauges *g, const struct ep_gauge_device *d,
-                     struct ep_span name, double value)
-{
-    uint64_t key = mix(d->number, name.len);
-    struct counter *c;
-    double last;
-
-    for (size_t i = 0; i < name.len; i++)
-        key = mix(key, (unsigned char)name.ptr[i]);
-    key += !key;
-    if (2 * (g->ncounters + 1) > g->slots)
-        more_slots(g);
-    c = slot_of(g->counters, g->slots, key);
-    if (!c->key) {
-        if (g->ncounters >= EP_GAUGES_MAX_COUNTERS)
-            return (double)NAN;
-        g->ncounters++;
-        *c = (struct counter){key, value};
-        return (double)NAN;
-    }
-    last = c->last;
-    c->last = value;
-    return value >= last ? value - last : fmax(value, 0);
 }
 
 /* ==== Readings ==== */
@@ -414,7 +407,7 @@ static void take_growth(struct ep_gauges *g, struct ep_gauge_device *d,
     /* another tool counts the same in another way: the first counts */
     if (t->how != row->how || ts < t->ts)
         return;
-    grown = growth(g, d, name, value);
+    grown = ep_growth_since(&g->growth, d->number, name, value);
     if (row->how == EP_SENSOR_COUNT) {
         t->ts = ts;
         t->total += isnan(grown) ? 0 : grown;

@@ -29,9 +29,8 @@
 
 #define EP_GAUGES_RUNS 16
 
-/* Most names of devices, and most counters. */
+/* Most names of devices. */
 #define EP_GAUGES_MAX_DEVICES 1000000
-#define EP_GAUGES_MAX_COUNTERS 4000000
 
 struct ep_gauges;
 struct ep_gauge_device;
