@@ -357,7 +357,8 @@ static int take_step(struct run *run, struct ep_watch *w,
 
     if (!s.worker.len && ep_calls_mute(run->calls, s.job, err) < 0)
         return EP_ELIMIT;
-    if (take_gauge(w, r, err) < 0)
+    if ((ep_record_has(r, EP_K_GPU) || ep_record_has(r, EP_K_GPU_INDEX)) &&
+        take_gauge(w, r, err) < 0)
         return EP_ELIMIT;
     return ep_watch_step(w, &s, err);
 }

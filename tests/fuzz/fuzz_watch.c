@@ -78,6 +78,7 @@ static void on_finding(void *ctx, const struct ep_finding *f)
     require(!(f->gpu_hours < 0));
     switch (f->kind) {
     case EP_FINDING_ONSET:
+    case EP_FINDING_MISSING:
         require(*life != OVER);
         *life = OPEN;
         break;
