@@ -27,7 +27,7 @@ static void add_levels(struct ep_buf *b, const struct ep_change *c)
     ep_num_format_duration(b, c->after);
 }
 
-const char *ep_verdict_rank(struct ep_watch *w, struct series *s,
+const char *ep_verdict_rank(struct ep_watch *w, const struct series *s,
                             const struct ep_change *c)
 {
     static const char *const names[] = {
@@ -44,13 +44,35 @@ const char *ep_verdict_rank(struct ep_watch *w, struct series *s,
         return "unknown";
     if (c->kind != EP_CHANGE_ONSET)
         return "compute";
-    return ep_verdict_ranks(w, s->scope, &s, 1, c, NULL);
+    return ep_verdict_weigh(w, s->scope, &s, 1, c, false, NULL);
 }
 
-const char *ep_verdict_peer(struct ep_watch *w, struct series *s,
-                            double since_ts, double factor)
+/* The level of a series over the median of its peers'. */
+static double over_peers(struct ep_watch *w, const struct series *s)
 {
-    return ep_verdict_among(w, s->scope, &s, 1, since_ts, factor, NULL);
+    const struct members *m = ep_watch_members(s);
+    size_t n = 0;
+
+    for (size_t i = 0; i < m->n; i++)
+        if (m->v[i] != s && m->v[i]->pace && m->v[i]->basis == s->basis) {
+            w->work[n] = ep_changepoint_level(m->v[i]->pace);
+            n += !isnan(w->work[n]);
+        }
+    return s->pace ? ep_changepoint_level(s->pace) / ep_median(w->work, n)
+                   : (double)NAN;
+}
+
+const char *ep_verdict_peer(struct ep_watch *w, const struct series *s,
+                            double since)
+{
+    struct ep_change c = {
+        .kind = EP_CHANGE_ONSET,
+        .since_ts = since,
+        .since_step = -1,
+        .factor = over_peers(w, s),
+    };
+
+    return ep_verdict_weigh(w, s->scope, &s, 1, &c, true, NULL);
 }
 
 /* What a rank did since a change of the job; NaN if it does not tell busy. */

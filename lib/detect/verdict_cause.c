@@ -133,7 +133,8 @@ static double usual_noise(const struct series *s)
 
 /* Pauses: steps that are longer by something else each time. */
 static void judge_scatter(struct ep_watch *w, struct trial *t,
-                          struct series *const *ranks, size_t n, double from)
+                          const struct series *const *ranks, size_t n,
+                          double from)
 {
     double v[EP_WATCH_WINDOW_MAX], sum = 0;
     size_t k = 0;
@@ -168,7 +169,7 @@ static void judge_scatter(struct ep_watch *w, struct trial *t,
 }
 
 static void judge_tokens(struct ep_watch *w, struct trial *t,
-                         struct series *const *ranks, size_t n,
+                         const struct series *const *ranks, size_t n,
                          const struct ep_change *c)
 {
     double v[SENSED], f;
@@ -237,7 +238,7 @@ static enum cause most_likely(const struct trial *t, enum ep_scope scope,
 
 /* Did anything of this set of ranks communicate slower, and work as before? */
 static bool works_as_before(const struct ep_watch *w,
-                            struct series *const *ranks, size_t n,
+                            const struct series *const *ranks, size_t n,
                             const struct ep_change *c)
 {
     double v[SENSED];
@@ -269,7 +270,7 @@ static enum cause judge_communication(struct trial *t, enum ep_scope scope,
 /* Who became slow, and when. */
 struct question {
     enum ep_scope scope;
-    struct series *const *ranks;
+    const struct series *const *ranks;
     size_t n;
     const struct ep_change *c;
 };
@@ -323,9 +324,10 @@ static const char *decide(struct ep_watch *w, const struct question *q,
     return words[best];
 }
 
-const char *ep_verdict_ranks(struct ep_watch *w, enum ep_scope scope,
-                             struct series *const *ranks, size_t n,
-                             const struct ep_change *c, double *p_cause)
+const char *ep_verdict_weigh(struct ep_watch *w, enum ep_scope scope,
+                             const struct series *const *ranks, size_t n,
+                             const struct ep_change *c, bool among,
+                             double *p_cause)
 {
     double healthy = c->since_ts;
 
@@ -333,20 +335,29 @@ const char *ep_verdict_ranks(struct ep_watch *w, enum ep_scope scope,
     for (size_t i = 0; i < n; i++)
         if (ranks[i]->ep.open)
             healthy = fmin(healthy, ranks[i]->ep.since);
-    return decide(w, &(struct question){scope, ranks, n, c}, healthy, p_cause);
+    return decide(w, &(struct question){scope, ranks, n, c},
+                  among ? (double)-INFINITY : healthy, p_cause);
+}
+
+const char *ep_verdict_ranks(struct ep_watch *w, enum ep_scope scope,
+                             struct series *const *ranks, size_t n,
+                             const struct ep_change *c, double *p_cause)
+{
+    return ep_verdict_weigh(w, scope, (const struct series *const *)ranks, n, c,
+                            false, p_cause);
 }
 
 const char *ep_verdict_among(struct ep_watch *w, enum ep_scope scope,
                              struct series *const *ranks, size_t n,
-                             double since_ts, double factor, double *p_cause)
+                             double since, double factor, double *p_cause)
 {
     struct ep_change c = {
         .kind = EP_CHANGE_ONSET,
-        .since_ts = since_ts,
+        .since_ts = since,
         .since_step = -1,
         .factor = factor,
     };
 
-    return decide(w, &(struct question){scope, ranks, n, &c}, (double)-INFINITY,
-                  p_cause);
+    return ep_verdict_weigh(w, scope, (const struct series *const *)ranks, n,
+                            &c, true, p_cause);
 }

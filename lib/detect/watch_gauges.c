@@ -125,11 +125,11 @@ static void devices_of(struct ep_watch *w, const struct series *s,
 /* ==== Sensors of several ranks ==== */
 
 /* Spread by the golden ratio: with no period that could meet the machine's. */
-static struct series *pick(struct series *const *v, size_t n, size_t i)
+static size_t pick(size_t n, size_t i)
 {
     uint64_t at = i * UINT64_C(2654435769) & UINT32_MAX;
 
-    return v[n <= SENSED ? i : (size_t)(at * n >> 32)];
+    return n <= SENSED ? i : (size_t)(at * n >> 32);
 }
 
 /* The first of a rank's devices that has the sensor. */
@@ -181,7 +181,8 @@ static void sum_up(const struct devices *d, size_t n, enum ep_sensor sensor,
     out->since = is_count(sensor) ? most(b, nb) : ep_median(b, nb);
 }
 
-static bool among(struct series *const *v, size_t n, const struct series *s)
+static bool among(const struct series *const *v, size_t n,
+                  const struct series *s)
 {
     for (size_t i = 0; i < n; i++)
         if (v[i] == s)
@@ -189,8 +190,8 @@ static bool among(struct series *const *v, size_t n, const struct series *s)
     return false;
 }
 
-void ep_watch_sense(struct ep_watch *w, struct series *const *ranks, size_t n,
-                    double healthy, double since, struct senses *out)
+void ep_watch_sense(struct ep_watch *w, const struct series *const *ranks,
+                    size_t n, double healthy, double since, struct senses *out)
 {
     struct devices own[SENSED], others[SENSED];
     size_t asked = n < SENSED ? n : SENSED, m = 0;
@@ -199,9 +200,9 @@ void ep_watch_sense(struct ep_watch *w, struct series *const *ranks, size_t n,
     memset(out->read, 0, sizeof out->read);
     place_ranks(ranks[0]->job);
     for (size_t i = 0; i < asked; i++)
-        devices_of(w, pick(ranks, n, i), &own[i]);
+        devices_of(w, ranks[pick(n, i)], &own[i]);
     for (size_t i = 0; i < all->n && i < SENSED; i++) {
-        struct series *s = pick(all->v, all->n, i);
+        const struct series *s = all->v[pick(all->n, i)];
 
         if (!among(ranks, n, s))
             devices_of(w, s, &others[m++]);

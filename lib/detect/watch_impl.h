@@ -212,18 +212,18 @@ struct senses {
 };
 
 /* healthy <= since, -INFINITY: there was no healthy time. O(job's ranks). */
-void ep_watch_sense(struct ep_watch *w, struct series *const *ranks, size_t n,
-                    double healthy, double since, struct senses *out);
+void ep_watch_sense(struct ep_watch *w, const struct series *const *ranks,
+                    size_t n, double healthy, double since, struct senses *out);
 
 /* ---- verdict.c, verdict_cause.c ---------------------------------------- */
 
 /* Why a rank's pace changed: the word, and the evidence into w->text. */
-const char *ep_verdict_rank(struct ep_watch *w, struct series *s,
+const char *ep_verdict_rank(struct ep_watch *w, const struct series *s,
                             const struct ep_change *c);
 
 /* Why a rank is slower than its peers since a time; evidence is appended. */
-const char *ep_verdict_peer(struct ep_watch *w, struct series *s, double since,
-                            double factor);
+const char *ep_verdict_peer(struct ep_watch *w, const struct series *s,
+                            double since);
 
 /* Why the job's pace changed, likewise. */
 const char *ep_verdict_job(struct ep_watch *w, const struct job *job,
@@ -247,5 +247,11 @@ const char *ep_verdict_ranks(struct ep_watch *w, enum ep_scope scope,
 const char *ep_verdict_among(struct ep_watch *w, enum ep_scope scope,
                              struct series *const *ranks, size_t n,
                              double since, double factor, double *p_cause);
+
+/* Both, for those who may not change the ranks. among: as the latter. */
+const char *ep_verdict_weigh(struct ep_watch *w, enum ep_scope scope,
+                             const struct series *const *ranks, size_t n,
+                             const struct ep_change *c, bool among,
+                             double *p_cause);
 
 #endif

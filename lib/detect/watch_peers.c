@@ -54,9 +54,8 @@ static void report(struct ep_watch *w, struct series *s,
     ep_num_format_duration(&w->text, median);
     ep_buf_adds(&w->text, ", its peers ");
     ep_num_format_duration(&w->text, median / peer->factor);
-    f.cause = kind == EP_FINDING_ONSET
-                  ? ep_verdict_peer(w, s, s->turn_ts, peer->factor)
-                  : s->peer.cause;
+    f.cause = kind == EP_FINDING_ONSET ? ep_verdict_peer(w, s, s->turn_ts)
+                                       : s->peer.cause;
     f.evidence = w->text.ptr;
     ep_watch_report(w, s, &s->peer, "peers", &f);
 }
