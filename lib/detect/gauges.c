@@ -282,6 +282,11 @@ int ep_gauges_uses(struct ep_gauges *g, const struct ep_gauge_who *who,
     return device_of(g, who, &d, err);
 }
 
+bool ep_gauges_any(const struct ep_gauges *g)
+{
+    return g->ndevices > 0;
+}
+
 const struct ep_gauge_device *ep_gauges_rank(struct ep_gauges *g, size_t job,
                                              int64_t rank)
 {

@@ -62,7 +62,10 @@ int ep_gauges_take(struct ep_gauges *g, const struct ep_gauge_who *who,
 int ep_gauges_uses(struct ep_gauges *g, const struct ep_gauge_who *who,
                    struct ep_error *err) EP_MUST_USE;
 
-/* The rank, GPU or host that who names; NULL if nothing was told of it. */
+/* Was anything told of any device? */
+bool ep_gauges_any(const struct ep_gauges *g);
+
+/* The rank, GPU or host; NULL if nothing was told of it. */
 const struct ep_gauge_device *ep_gauges_rank(struct ep_gauges *g, size_t job,
                                              int64_t rank);
 const struct ep_gauge_device *ep_gauges_gpu(struct ep_gauges *g,

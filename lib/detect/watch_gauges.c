@@ -198,6 +198,12 @@ void ep_watch_sense(struct ep_watch *w, const struct series *const *ranks,
     const struct members *all = ep_watch_members(ranks[0]);
 
     memset(out->read, 0, sizeof out->read);
+    for (int k = 0; k < EP_SENSORS; k++) {
+        out->at[k] = (struct ep_gauge_stat){(double)NAN, (double)NAN};
+        out->peers[k] = (double)NAN;
+    }
+    if (!ep_gauges_any(w->gauges))
+        return;
     place_ranks(ranks[0]->job);
     for (size_t i = 0; i < asked; i++)
         devices_of(w, ranks[pick(n, i)], &own[i]);
