@@ -6,6 +6,7 @@
  *   watch_steps.c  steps of ranks, workers and jobs
  *   watch_peers.c  comparison of ranks by steps
  *   watch_probes.c comparison of devices by probes
+ *   watch_silence.c signs of life
  *   verdict.c      causes
  */
 #ifndef EP_DETECT_WATCH_IMPL_H
@@ -122,6 +123,7 @@ struct ep_watch {
     double *work;                        /* room for a value of each member */
     size_t work_cap;
     struct ep_buf key, text;
+    struct ep_silence *silence;
 };
 
 /* ---- watch.c ---------------------------------------------------------- */
