@@ -67,6 +67,7 @@ static void measure_lag(struct signs *s, double end)
 int signs_take(struct signs *s, const struct ep_record *r, struct ep_error *err)
 {
     struct ep_sign x = {
+        .kind = EP_SIGN_OTHER,
         .job = ep_record_str(r, EP_K_JOB),
         .host = ep_record_str(r, EP_K_HOST),
         .worker = ep_record_str(r, EP_K_WORKER),

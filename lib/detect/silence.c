@@ -80,6 +80,12 @@ void ep_silence_free(struct ep_silence *s)
 
 /* ==== Names ==== */
 
+/* Is it that name? Of one with a NUL in it false: it is looked up then. */
+static bool is_name(const char *name, struct ep_span s)
+{
+    return strlen(name) == s.len && memcmp(name, s.ptr, s.len) == 0;
+}
+
 static struct job *find_job(struct ep_silence *s, struct ep_span name,
                             struct ep_error *err)
 {
@@ -201,9 +207,7 @@ static struct at *find_at(struct job *job, struct member *m,
 
     /* they mostly come in the same order each time */
     for (uint32_t k = 0; k < 2 && k < m->nat; k++) {
-        const char *name = ep_intern_name(job->comm_names, m->at[i].comm);
-
-        if (strncmp(name, x->comm.ptr, x->comm.len) == 0 && !name[x->comm.len])
+        if (is_name(ep_intern_name(job->comm_names, m->at[i].comm), x->comm))
             return m->recent = i, &m->at[i];
         i = i + 1 < m->nat ? i + 1 : 0;
     }
@@ -418,10 +422,26 @@ static void sweep(struct ep_silence *s, bool live)
     }
 }
 
+/* Records of a rank mostly come from where they came from before. */
+static void note_host(struct ep_silence *s, struct member *m,
+                      struct ep_span host)
+{
+    long i;
+
+    if (!host.len ||
+        (m->host >= 0 &&
+         is_name(ep_intern_name(s->host_names, (size_t)m->host), host)))
+        return;
+    i = find_host(s, host);
+    if (i >= 0)
+        m->host = i;
+}
+
 /* A sign of a rank, a worker or the job. */
 static void take_of(struct ep_silence *s, struct job *job, struct member *m,
                     const struct ep_sign *x)
 {
+    note_host(s, m, x->host);
     if (x->place.known)
         m->place = x->place;
     if (x->kind == EP_SIGN_OTHER) {
@@ -442,7 +462,6 @@ int ep_silence_take(struct ep_silence *s, const struct ep_sign *told,
     struct ep_sign x = *told;
     struct member *m;
     struct job *job;
-    long host;
 
     if (isinf(x.ts))
         return ep_error_set(err, EP_EDOM, "time is not finite");
@@ -450,9 +469,10 @@ int ep_silence_take(struct ep_silence *s, const struct ep_sign *told,
         x.ts = s->now;
     if (!isfinite(x.ts) || s->config.floor_s <= 0)
         return 0; /* nothing has told a time yet */
-    host = find_host(s, x.host);
     /* calls of nobody in particular are no progress of the job */
     if (x.kind != EP_SIGN_STEP && x.rank < 0 && !x.worker.len) {
+        long host = find_host(s, x.host);
+
         if (host >= 0)
             s->host_sign[host] = fmax(s->host_sign[host], x.ts);
     } else {
@@ -465,8 +485,6 @@ int ep_silence_take(struct ep_silence *s, const struct ep_sign *told,
                 *err = why;
             return why.code;
         }
-        if (m && host >= 0)
-            m->host = host;
         if (m)
             take_of(s, job, m, &x);
     }

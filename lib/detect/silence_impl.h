@@ -76,6 +76,7 @@ struct job {
     struct ep_intern *comm_names;
     struct comm *comms;
     size_t comms_cap;
+    const struct comm *hung; /* of comms, while a look is taken */
     struct episode **episodes;
     size_t nepisodes, episodes_cap;
     bool steps; /* tells steps: these are the intervals */

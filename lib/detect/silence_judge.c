@@ -417,24 +417,19 @@ static void tell_all(struct ep_silence *s, const struct job *job,
     }
 }
 
+/* They have entered the one call that is under way. */
 static void tell_entered(struct ep_silence *s, const struct job *job,
                          struct member *const *v, size_t n)
 {
-    const struct comm *c = NULL;
-    uint32_t at = 0;
+    const struct comm *c = job->hung;
 
-    for (uint32_t k = 0; k < v[0]->nat; k++)
-        if (v[0]->at[k].open) {
-            at = v[0]->at[k].comm;
-            c = &job->comms[at];
-        }
     if (!c) {
         tell_all(s, job, v, n);
         return;
     }
     ep_buf_addf(&s->text, "all %zu ranks have entered seq %lld of comm ", c->n,
                 (long long)c->hi);
-    ep_buf_adds(&s->text, name_of(job, at));
+    ep_buf_adds(&s->text, name_of(job, (uint32_t)(c - job->comms)));
     ep_buf_adds(&s->text, " and none is behind: the collective itself hangs");
 }
 
@@ -447,25 +442,41 @@ static void tell_silent(struct ep_silence *s, const struct job *job,
 
 /* The communicator to which most of the suspects are behind, if a majority of
    it is; or NULL. */
-static const struct comm *majority(const struct job *job, uint32_t *number)
+static const struct comm *majority(const struct job *job)
 {
     const struct comm *most = NULL;
 
     for (size_t i = 0; i < ep_intern_count(job->comm_names); i++) {
         const struct comm *c = &job->comms[i];
 
-        if (2 * c->blamed > c->n && (!most || c->blamed > most->blamed)) {
+        if (2 * c->blamed > c->n && (!most || c->blamed > most->blamed))
             most = c;
-            *number = (uint32_t)i;
-        }
     }
     return most;
 }
 
+/* Set job->hung: the one communicator with a call under way on all ranks. How
+   many there are. */
+static size_t find_hung(struct job *job)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < ep_intern_count(job->comm_names); i++) {
+        const struct comm *c = &job->comms[i];
+
+        if (c->n > 1 && c->open == c->n && is_in_use(job, c)) {
+            job->hung = c;
+            n++;
+        }
+    }
+    if (n != 1)
+        job->hung = NULL;
+    return n;
+}
+
 /* One finding: a communicator, or the job. */
 static void report_whole(struct ep_silence *s, struct job *job, size_t n,
-                         const struct comm *c, uint32_t number,
-                         const struct report *r)
+                         const struct comm *c, const struct report *r)
 {
     struct report whole = *r;
     struct ep_buf id;
@@ -474,7 +485,7 @@ static void report_whole(struct ep_silence *s, struct job *job, size_t n,
     whole.scope = EP_SCOPE_JOB;
     if (c) {
         ep_buf_adds(&id, "comm=");
-        ep_buf_adds(&id, name_of(job, number));
+        ep_buf_adds(&id, name_of(job, (uint32_t)(c - job->comms)));
         whole.scope = EP_SCOPE_GROUP;
         whole.id = id.ptr;
     }
@@ -488,18 +499,17 @@ static void report_suspects(struct ep_silence *s, struct job *job, size_t n,
 {
     size_t k = collect(s, job, false);
     struct report r = {.cause = "hang", .usual = job->usual, .tell = tell_hang};
-    uint32_t number = 0;
-    const struct comm *c = majority(job, &number);
+    const struct comm *c = majority(job);
 
     r.p = s->set[0]->why == IN_STEPS || last ? 0.8 : 0.95;
     if (circle) {
         r.p = 0.6;
         r.tell = tell_circle;
-        report_whole(s, job, k, NULL, 0, &r);
+        report_whole(s, job, k, NULL, &r);
     } else if (c || 2 * k > n) {
         r.p = 0.6;
         r.tell = tell_majority;
-        report_whole(s, job, k, c, number, &r);
+        report_whole(s, job, k, c, &r);
     } else {
         ep_silence_report_each(s, job, s->set, k, &r);
     }
@@ -510,16 +520,8 @@ static void report_all(struct ep_silence *s, struct job *job, double limit,
                        bool live)
 {
     struct report r = {.cause = "hang", .usual = job->usual, .p = 0.9};
-    const struct comm *c = NULL;
-    size_t open = 0, alive = 0, n;
-    uint32_t number = 0;
+    size_t open = find_hung(job), alive = 0, n;
 
-    for (size_t i = 0; i < ep_intern_count(job->comm_names); i++)
-        if (job->comms[i].open && job->comms[i].open == job->comms[i].n) {
-            c = &job->comms[i];
-            number = (uint32_t)i;
-            open++;
-        }
     for (size_t i = 0; i < job->n; i++) {
         const struct member *m = job->v[i];
 
@@ -536,7 +538,7 @@ static void report_all(struct ep_silence *s, struct job *job, double limit,
         r.tell = tell_silent;
     }
     n = collect(s, job, true);
-    report_whole(s, job, n, open == 1 ? c : NULL, number, &r);
+    report_whole(s, job, n, job->hung, &r);
 }
 
 static void judge_stuck(struct ep_silence *s, struct job *job, bool live)

@@ -1,0 +1,710 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_silence.c - hangs: tables of scenarios whose answer is plain, and random
+ * jobs of which one rank stops, or none.
+ *
+ * The jobs are played by a clock of their own: each rank works, enters a call,
+ * and waits until all of its group have entered it.
+ */
+#include "config.h"
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "detect/silence.h"
+#include "detect/watch.h"
+
+#include "tap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define T0 1.7e9
+
+/* ==== What is found ==== */
+
+struct seen {
+    char text[2048]; /* "missing rank=3 hang; relief rank=3 hang; " */
+    char evidence[512], eid[128], last_eid[128];
+    double since, ts, factor, p;
+    int n, missing;
+    bool bad; /* a field out of its range */
+};
+
+static void on_finding(void *ctx, const struct ep_finding *f)
+{
+    struct seen *s = ctx;
+    size_t n = strlen(s->text);
+
+    (void)snprintf(s->text + n, sizeof s->text - n, "%s%s %s %s", n ? "; " : "",
+                   ep_finding_names[f->kind], f->id ? f->id : "job", f->cause);
+    (void)snprintf(s->last_eid, sizeof s->last_eid, "%s", f->eid);
+    if (f->kind == EP_FINDING_MISSING) {
+        s->missing++;
+        (void)snprintf(s->evidence, sizeof s->evidence, "%s", f->evidence);
+        (void)snprintf(s->eid, sizeof s->eid, "%s", f->eid);
+        s->since = f->since;
+        s->ts = f->ts;
+        s->factor = f->factor;
+        s->p = f->p;
+    }
+    s->n++;
+    s->bad |= !(f->factor >= 1) || !(f->p >= 0 && f->p <= 1) ||
+              !(f->since <= f->ts) || !f->eid || !f->evidence;
+}
+
+static struct ep_span span(const char *s)
+{
+    return (struct ep_span){s, s ? strlen(s) : 0};
+}
+
+/* ==== A job that is played ==== */
+
+#define RANKS 16
+#define WIDE 4 /* ranks of a tensor-parallel group, and of a host */
+
+enum telling {
+    STEPS,   /* steps alone */
+    ENTERED, /* calls, when they are entered */
+    DONE,    /* calls, when they are over */
+    COUNTED, /* as ENTERED, but without a seq */
+};
+
+struct play {
+    struct ep_silence *s;
+    struct seen seen;
+    int ranks;
+    enum telling telling;
+    double work; /* s of a step; four calls of the row, one of the column */
+    double t[RANKS];
+    int64_t step[RANKS];
+    bool stopped[RANKS];
+    double gauges;        /* every so often; 0: none */
+    unsigned quiet, mute; /* bit r: no gauges; no telemetry but gauges */
+    int64_t pid;
+    struct ep_rng rng;
+};
+
+static void begin(struct play *p, int ranks, enum telling telling, double floor)
+{
+    struct ep_silence_config c = EP_SILENCE_DEFAULTS;
+
+    memset(p, 0, sizeof *p);
+    c.floor_s = floor;
+    p->s = ep_silence_new(&c, on_finding, &p->seen, NULL);
+    p->ranks = ranks;
+    p->telling = telling;
+    p->work = 1;
+    p->pid = 7;
+    for (int r = 0; r < RANKS; r++)
+        p->t[r] = T0;
+    ep_rng_seed(&p->rng, 1, 0);
+}
+
+static void sign(struct play *p, enum ep_sign_kind kind, int r, double ts,
+                 const char *comm, int64_t number)
+{
+    char host[16];
+    struct ep_sign x = {
+        .kind = kind,
+        .job = span("lm"),
+        .comm = span(comm),
+        .rank = r,
+        .pid = kind == EP_SIGN_OTHER ? -1 : p->pid,
+        .step = kind == EP_SIGN_STEP ? number : -1,
+        .seq = p->telling == COUNTED || kind == EP_SIGN_STEP ? -1 : number,
+        .nranks = -1,
+        .ts = ts,
+    };
+
+    (void)snprintf(host, sizeof host, "n%d", r / WIDE);
+    x.host = span(host);
+    if (kind != EP_SIGN_OTHER && p->mute >> r & 1)
+        return;
+    if (ep_silence_take(p->s, &x, NULL) < 0)
+        p->seen.bad = true;
+}
+
+static void gauges(struct play *p, double from, double to)
+{
+    for (double t = from; p->gauges > 0 && t < to; t += p->gauges)
+        for (int r = 0; r < p->ranks; r++)
+            if (!(p->quiet >> r & 1))
+                sign(p, EP_SIGN_OTHER, r, t, NULL, -1);
+}
+
+/* One thing that is told; sorted by time. */
+struct told {
+    double ts;
+    int r;
+    enum ep_sign_kind kind;
+    char comm[16];
+    int64_t number;
+};
+
+static int by_ts(const void *a, const void *b)
+{
+    const struct told *x = a, *y = b;
+
+    return (x->ts > y->ts) - (x->ts < y->ts);
+}
+
+static size_t enter(struct play *p, struct told *v, size_t n, const char *kind,
+                    int first, int stride, int members, int64_t seq)
+{
+    double end = 0;
+    bool all = true;
+
+    for (int i = 0; i < members; i++) {
+        int r = first + i * stride;
+
+        all &= !p->stopped[r];
+        end = p->t[r] > end ? p->t[r] : end;
+    }
+    end += 0.01 * p->work;
+    for (int i = 0; i < members; i++) {
+        int r = first + i * stride;
+        struct told x = {p->t[r], r, EP_SIGN_ENTERED, "", seq};
+
+        (void)snprintf(x.comm, sizeof x.comm, "%s-%d", kind, first);
+        if (p->telling == DONE) {
+            x.kind = EP_SIGN_CALL;
+            x.ts = end;
+        } else if (p->telling == COUNTED) {
+            x.kind = EP_SIGN_CALL;
+        }
+        if (!p->stopped[r] && p->telling != STEPS &&
+            (all || p->telling != DONE))
+            v[n++] = x;
+        if (!all)
+            p->stopped[r] = true; /* it waits */
+        p->t[r] = end;
+    }
+    return n;
+}
+
+/* One step of all; who is given stops before a call of it, 0..4; -1: nobody. */
+static void play_step(struct play *p, int who, int where)
+{
+    struct told v[RANKS * 8];
+    int64_t step = p->step[0];
+    size_t n = 0;
+    double from = p->t[0];
+
+    for (int call = 0; call < 5; call++) {
+        if (call == where && who >= 0)
+            p->stopped[who] = true;
+        for (int r = 0; r < p->ranks; r++)
+            if (!p->stopped[r])
+                p->t[r] += p->work / 5 * (1 + 0.1 * ep_rng_uniform(&p->rng));
+        for (int g = 0; call < 4 && g < p->ranks / WIDE; g++)
+            n = enter(p, v, n, "tp", g * WIDE, 1, WIDE, step * 4 + call);
+        for (int g = 0; call == 4 && g < WIDE; g++)
+            n = enter(p, v, n, "dp", g, WIDE, p->ranks / WIDE, step);
+    }
+    for (int r = 0; r < p->ranks; r++) {
+        if (!p->stopped[r])
+            v[n++] = (struct told){p->t[r], r, EP_SIGN_STEP, "", step};
+        p->step[r]++;
+    }
+    gauges(p, from, p->t[0]);
+    qsort(v, n, sizeof *v, by_ts);
+    for (size_t i = 0; i < n; i++)
+        sign(p, v[i].kind, v[i].r, v[i].ts, *v[i].comm ? v[i].comm : NULL,
+             v[i].number);
+}
+
+static void play(struct play *p, int steps)
+{
+    for (int i = 0; i < steps; i++)
+        play_step(p, -1, 0);
+}
+
+static double latest(const struct play *p)
+{
+    double t = T0;
+
+    for (int r = 0; r < p->ranks; r++)
+        t = p->t[r] > t ? p->t[r] : t;
+    return t;
+}
+
+/* Nothing happens for so long: gauges only, and the wall clock if live. */
+static void rest(struct play *p, double s, bool live)
+{
+    double from = latest(p);
+
+    for (double t = 1; t <= s; t++) {
+        gauges(p, from + t, from + t + (p->gauges > 0 ? p->gauges / 2 : 1));
+        if (live)
+            ep_silence_tick(p->s, from + t);
+    }
+    for (int r = 0; r < p->ranks; r++)
+        p->t[r] = from + s;
+}
+
+static void go_on(struct play *p)
+{
+    memset(p->stopped, 0, sizeof p->stopped);
+}
+
+static void end(struct play *p)
+{
+    ep_silence_finish(p->s);
+    ep_silence_free(p->s);
+}
+
+/* ==== Scenarios ==== */
+
+static void check(struct play *p, const char *what, const char *want,
+                  const char *evidence)
+{
+    bool good = !p->seen.bad && strcmp(p->seen.text, want) == 0 &&
+                strstr(p->seen.evidence, evidence);
+
+    if (!tap_ok(good, what, __FILE__, __LINE__))
+        printf("# got  %s\n# want %s\n# %s\n# with %s\n", p->seen.text, want,
+               p->seen.evidence, evidence);
+}
+
+static void test_who_is_behind(void)
+{
+    static const struct {
+        const char *what;
+        enum telling telling;
+        int who, where;
+        bool live;
+        const char *want, *evidence;
+    } cases[] = {
+        {"a rank that does not enter is named, not those that wait", ENTERED, 6,
+         2, true, "missing rank=6 hang",
+         "last seq 81 of comm tp-4, its 3 peers are at 82; silent for"},
+        {"the same in the call of the other group", ENTERED, 9, 4, true,
+         "missing rank=9 hang", "of comm dp-1, its 3 peers are at 20"},
+        {"calls without seq are counted", COUNTED, 6, 2, true,
+         "missing rank=6 hang", "of comm tp-4, its 3 peers are at"},
+        {"calls told when over: nobody is behind, the first is said", DONE, 6,
+         2, true, "missing job silent", "fell silent first"},
+        {"steps alone", STEPS, 6, 2, true, "missing job silent",
+         "none of 16 ranks is behind, all are at step 19"},
+        {"a file that ends in a hang is no hang: nobody waited", DONE, 6, 2,
+         false, "", ""},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct play p;
+
+        begin(&p, 16, cases[i].telling, 60);
+        play(&p, 20);
+        play_step(&p, cases[i].who, cases[i].where);
+        if (cases[i].live)
+            rest(&p, 90, true);
+        check(&p, cases[i].what, cases[i].want, cases[i].evidence);
+        end(&p);
+    }
+}
+
+static void test_figures(void)
+{
+    struct play p;
+
+    begin(&p, 8, STEPS, 60);
+    play(&p, 50);
+    /* rank 5 does not come to the end of a step of which the others are */
+    p.mute = 1u << 5;
+    play_step(&p, -1, 0);
+    rest(&p, 59, true);
+    ok(p.seen.n == 0);
+    rest(&p, 10, true);
+    check(&p, "a minority behind in steps", "missing rank=5 hang",
+          "last step 49, 7 of 8 ranks are at 50");
+    near(p.seen.since, p.t[5] - 69 - 1, 0.2);
+    /* a step is five times the longest of up to 8 draws, and 0.05 s */
+    near(p.seen.factor, (p.seen.ts - p.seen.since) / 1.12, 2);
+    ok(strcmp(p.seen.eid, "lm/rank=5/missing@49") == 0);
+    p.mute = 0;
+    play(&p, 3);
+    check(&p, "it is back", "missing rank=5 hang; relief rank=5 hang", "");
+    ok(strcmp(p.seen.last_eid, p.seen.eid) == 0);
+    end(&p);
+}
+
+static void test_majority(void)
+{
+    struct play p;
+
+    begin(&p, 8, STEPS, 60);
+    play(&p, 20);
+    p.mute = 0xfe; /* one has ended the step, seven have not */
+    play_step(&p, -1, 0);
+    rest(&p, 90, true);
+    check(
+        &p, "a majority behind is the job's", "missing job hang",
+        "7 ranks, last step 19, 1 of 8 ranks are at 20; a majority is behind");
+    end(&p);
+
+    begin(&p, 4, ENTERED, 60);
+    play(&p, 20);
+    for (int r = 1; r < 4; r++) /* only rank 0 enters tp-0 */
+        p.stopped[r] = true;
+    play_step(&p, 1, 0);
+    rest(&p, 90, true);
+    check(&p, "a majority of a communicator", "missing comm=tp-0 hang",
+          "3 ranks, last seq 79 of comm tp-0, 1 of its ranks are at 80");
+    end(&p);
+}
+
+/* The whole group enters, and nothing comes of it. */
+static void test_all_entered(void)
+{
+    struct play p;
+
+    begin(&p, 4, ENTERED, 60);
+    play(&p, 20);
+    for (int r = 0; r < 4; r++)
+        sign(&p, EP_SIGN_ENTERED, r, p.t[r] + 0.1, "tp-0", 80);
+    rest(&p, 90, true);
+    check(&p, "all have entered: the collective hangs",
+          "missing comm=tp-0 hang",
+          "all 4 ranks have entered seq 80 of comm tp-0 and none is behind");
+    end(&p);
+}
+
+static void test_circle(void)
+{
+    struct play p;
+
+    begin(&p, 4, ENTERED, 60);
+    play(&p, 20);
+    for (int r = 0; r < 4; r++)
+        sign(&p, EP_SIGN_ENTERED, r, p.t[r] + 0.1 * r, r < 2 ? "tp-0" : "xx",
+             r < 2 ? 80 : 1);
+    for (int r = 0; r < 4; r++)
+        sign(&p, EP_SIGN_CALL, r, p.t[r] + 0.5, "xx", 1);
+    for (int r = 2; r < 4; r++)
+        sign(&p, EP_SIGN_ENTERED, r, p.t[r] + 0.6, "xx", 2);
+    rest(&p, 90, true);
+    check(&p, "calls in different orders", "missing job hang",
+          "calls were made in different orders");
+    end(&p);
+}
+
+static void test_dead(void)
+{
+    struct play p;
+
+    /* gauges of all but rank 6 go on: replayed, without any wall clock */
+    begin(&p, 16, DONE, 60);
+    p.gauges = 10;
+    play(&p, 20);
+    play_step(&p, 6, 2);
+    p.quiet = 1u << 6;
+    rest(&p, 150, false);
+    check(&p, "dead, by the gauges of the others", "missing rank=6 dead",
+          "it and its host tell nothing any more, the others do");
+    end(&p);
+
+    begin(&p, 16, ENTERED, 60);
+    p.gauges = 10;
+    play(&p, 20);
+    play_step(&p, 6, 2);
+    rest(&p, 150, false);
+    check(&p, "stuck, its gauges go on", "missing rank=6 hang",
+          "its other records go on");
+    end(&p);
+
+    begin(&p, 16, DONE, 60);
+    p.gauges = 10;
+    play(&p, 20);
+    play_step(&p, 6, 2);
+    p.quiet = 0xf0; /* ranks 4 to 7 */
+    rest(&p, 150, false);
+    check(&p, "a host", "missing host=n1 dead",
+          "4 ranks, last step 19; they and their hosts tell nothing");
+    end(&p);
+}
+
+static void test_input(void)
+{
+    struct play p;
+
+    begin(&p, 16, STEPS, 60);
+    play(&p, 50);
+    p.mute = 1u << 3;
+    play(&p, 100);
+    check(&p, "a dead input", "missing rank=3 input",
+          "telemetry of rank=3 ended at step 49, its peers go on");
+    p.mute = 0;
+    play(&p, 2);
+    check(&p, "that lives again", "missing rank=3 input; relief rank=3 input",
+          "");
+    end(&p);
+
+    begin(&p, 16, STEPS, 60);
+    play(&p, 50);
+    p.mute = 0xf0;
+    play(&p, 100);
+    check(&p, "the inputs of a host", "missing host=n1 input", "of 4 ranks");
+    end(&p);
+
+    begin(&p, 16, STEPS, 300);
+    play(&p, 50);
+    p.mute = 1u << 3;
+    play(&p, 40);
+    ok(p.seen.n == 0);
+    ep_silence_finish(p.s);
+    check(&p, "a file that ends before the others", "missing rank=3 input",
+          "ended at step 49");
+    ep_silence_free(p.s);
+
+    begin(&p, 16, STEPS, 60);
+    play(&p, 50);
+    p.mute = 1u << 3;
+    play(&p, 20);
+    play_step(&p, 6, 2);
+    rest(&p, 100, true);
+    check(&p, "a dead input is not to blame for a later hang",
+          "missing rank=3 input; missing job silent", "none of 15 ranks");
+    end(&p);
+}
+
+static void test_nothing(void)
+{
+    struct play p;
+
+    begin(&p, 16, ENTERED, 60);
+    play(&p, 20);
+    end(&p);
+    ok(p.seen.n == 0);
+
+    /* the end of a job, while that of another goes on in the same stream */
+    begin(&p, 16, DONE, 60);
+    play(&p, 20);
+    for (int i = 0; i < 500; i++) {
+        struct ep_sign x = {.kind = EP_SIGN_STEP,
+                            .job = span("other"),
+                            .rank = i % 4,
+                            .pid = -1,
+                            .seq = -1,
+                            .step = i / 4,
+                            .nranks = -1,
+                            .ts = latest(&p) + i};
+
+        ok(ep_silence_take(p.s, &x, NULL) == 0);
+    }
+    end(&p);
+    ok(p.seen.n == 0);
+
+    /* a checkpoint of 3 minutes, by the default floor; one of 8 minutes is
+       learned when it has come twice */
+    begin(&p, 16, ENTERED, 300);
+    play(&p, 20);
+    rest(&p, 180, true);
+    play(&p, 20);
+    ok(p.seen.n == 0);
+    for (int i = 0; i < 2; i++) {
+        rest(&p, 480, true);
+        play(&p, 20);
+    }
+    ok(p.seen.n == 4);
+    for (int i = 0; i < 5; i++) {
+        rest(&p, 480, true);
+        play(&p, 20);
+    }
+    ok(p.seen.n == 4);
+    end(&p);
+
+    begin(&p, 16, ENTERED, 0);
+    play(&p, 20);
+    play_step(&p, 3, 0);
+    rest(&p, 900, true);
+    end(&p);
+    ok(p.seen.n == 0);
+}
+
+static void test_restart(void)
+{
+    struct play p;
+
+    begin(&p, 16, ENTERED, 60);
+    play(&p, 20);
+    play_step(&p, 6, 2);
+    rest(&p, 90, true);
+    go_on(&p);
+    p.pid = 8;
+    for (int r = 0; r < 16; r++)
+        p.step[r] = 10;
+    play(&p, 11);
+    check(&p, "a restart ends it", "missing rank=6 hang; relief rank=6 hang",
+          "");
+    play_step(&p, 6, 2);
+    rest(&p, 90, true);
+    check(&p, "and it may come again",
+          "missing rank=6 hang; relief rank=6 hang; missing rank=6 hang", "");
+    end(&p);
+
+    /* with fewer ranks */
+    begin(&p, 16, STEPS, 60);
+    play(&p, 20);
+    p.mute = 0xff00;
+    p.pid = 8;
+    for (int r = 0; r < 16; r++)
+        p.step[r] = 10;
+    play(&p, 300);
+    end(&p);
+    ok(p.seen.n == 0);
+}
+
+static void test_workers(void)
+{
+    struct ep_silence_config c = EP_SILENCE_DEFAULTS;
+    struct seen seen = {.n = 0};
+    struct ep_silence *s;
+
+    c.floor_s = 20;
+    s = ep_silence_new(&c, on_finding, &seen, NULL);
+    for (int i = 0; i < 400; i++)
+        for (int w = 0; w < 3; w++) {
+            char name[8];
+            struct ep_sign x = {.kind = EP_SIGN_STEP,
+                                .job = span("lsgd"),
+                                .rank = -1,
+                                .pid = -1,
+                                .seq = -1,
+                                .nranks = -1,
+                                .step = i / (w + 1),
+                                .ts = T0 + i};
+
+            (void)snprintf(name, sizeof name, "w%d", w);
+            x.worker = span(name);
+            /* w1 stops; w2 is three times as slow as w0 */
+            if (i % (w + 1) == 0 && (w != 1 || i < 200))
+                ok(ep_silence_take(s, &x, NULL) == 0);
+        }
+    ep_silence_finish(s);
+    ep_silence_free(s);
+    ok(strcmp(seen.text, "missing worker=w1 dead") == 0);
+    ok(!seen.bad);
+}
+
+/* Dumps: what was entered and not left, without any time to wait. */
+static void test_dump(void)
+{
+    struct play p;
+
+    begin(&p, 8, ENTERED, 300);
+    play(&p, 5);
+    play_step(&p, 5, 1);
+    ok(p.seen.n == 0);
+    ep_silence_finish(p.s);
+    check(&p, "at the end of dumps", "missing rank=5 hang",
+          "last seq 20 of comm tp-4, its 3 peers are at 21");
+    near(p.seen.p, 0.8, 0);
+    ep_silence_free(p.s);
+}
+
+static void test_bad(void)
+{
+    struct ep_silence_config c = EP_SILENCE_DEFAULTS;
+    struct seen seen = {.n = 0};
+    struct ep_silence *s = ep_silence_new(NULL, on_finding, &seen, NULL);
+    struct ep_error err;
+    struct ep_sign x = {
+        .kind = EP_SIGN_STEP, .rank = 1, .ts = (double)INFINITY};
+
+    ok(ep_silence_take(s, &x, &err) == EP_EDOM);
+    x.ts = (double)NAN; /* no time is known yet */
+    ok(ep_silence_take(s, &x, &err) == 0);
+    x.ts = T0;
+    x.rank = INT64_MAX;
+    ok(ep_silence_take(s, &x, &err) == 0);
+    ep_silence_tick(s, (double)NAN);
+    ep_silence_finish(s);
+    ep_silence_free(s);
+    ok(seen.n == 0);
+    c.floor_s = -1;
+    ok(!ep_silence_new(&c, on_finding, &seen, &err) && err.code == EP_EDOM);
+    c.floor_s = (double)NAN;
+    ok(!ep_silence_new(&c, on_finding, &seen, &err));
+    c.floor_s = 1;
+    c.times = 0;
+    ok(!ep_silence_new(&c, on_finding, &seen, &err));
+}
+
+/* ==== Random jobs ==== */
+
+static int below(struct ep_rng *r, int n)
+{
+    return (int)(ep_rng_next(r) % (uint64_t)n);
+}
+
+/* Steps of 0.1 to 10 s, and a checkpoint now and then, below the floor. */
+static void play_random(struct play *p, int steps)
+{
+    for (int i = 0; i < steps; i++) {
+        play_step(p, -1, 0);
+        if (below(&p->rng, 20) == 0)
+            rest(p, 1 + below(&p->rng, 80), true);
+    }
+}
+
+static void random_job(uint64_t seed, struct play *p)
+{
+    struct ep_rng r;
+
+    ep_rng_seed(&r, seed, 1);
+    begin(p, WIDE * (1 + below(&r, 4)), below(&r, 2) ? ENTERED : COUNTED, 90);
+    p->work = 0.1 * pow(100, ep_rng_uniform(&r));
+    p->gauges = below(&r, 2) ? 15 : 0;
+    ep_rng_seed(&p->rng, seed, 2);
+    play_random(p, 10 + below(&r, 60));
+}
+
+static void test_random(void)
+{
+    int right = 0, wrong = 0, silent = 0, noise = 0;
+    const int n = 400;
+
+    for (int i = 0; i < n; i++) {
+        struct play p;
+        char want[64];
+        int who;
+
+        random_job((uint64_t)i, &p);
+        noise += p.seen.n > 0;
+        who = below(&p.rng, p.ranks);
+        play_step(&p, who, below(&p.rng, 5));
+        rest(&p, 400, true);
+        (void)snprintf(want, sizeof want, "missing rank=%d hang", who);
+        right += strcmp(p.seen.text, want) == 0;
+        silent += p.seen.n == 0;
+        wrong += p.seen.n > 0 && strcmp(p.seen.text, want) != 0;
+        if (strcmp(p.seen.text, want) != 0)
+            printf("# seed %d, %d ranks, %s: %s: %s\n", i, p.ranks, want,
+                   p.seen.text, p.seen.evidence);
+        end(&p);
+    }
+    printf("# %d right, %d wrong, %d silent, %d false of %d (seeds 0..)\n",
+           right, wrong, silent, noise, n);
+    ok(wrong == 0);
+    ok(noise == 0);
+    ok(right == n);
+}
+
+int main(void)
+{
+    test_who_is_behind();
+    test_figures();
+    test_majority();
+    test_all_entered();
+    test_circle();
+    test_dead();
+    test_input();
+    test_nothing();
+    test_restart();
+    test_workers();
+    test_dump();
+    test_bad();
+    test_random();
+    return tap_done();
+}
