@@ -124,8 +124,10 @@ void signs_idle(void *signs)
     struct signs *s = signs;
     double now = ep_clock_now(&ep_clock_wall), lag = 0;
 
-    if (!s->waits++)
+    if (!s->waits++) {
         s->live = fabs(now - s->latest) < SIGNS_NEAR;
+        return;
+    }
     for (unsigned i = 0; i < s->nlags && i < SIGNS_LAGS; i++)
         lag = fmax(lag, s->lag[i]);
     if (s->live && s->watch)

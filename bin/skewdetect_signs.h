@@ -5,7 +5,8 @@
  *
  * An input is live as long as the end of its latest record is within
  * SIGNS_NEAR of the wall clock: an old file that comes through a pipe is not,
- * however long the pipe waits. What comes late, since a collector sends what it
+ * however long the pipe waits. The clock counts when the input has been silent
+ * for a second; before, more of what is behind may be on its way. What comes late, since a collector sends what it
  * has every 30 s, does not make its ranks silent: after each wait of a second
  * the lag of the first record is measured, and the time is the wall clock less
  * the largest of the last lags.

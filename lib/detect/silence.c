@@ -13,6 +13,7 @@
 /* Weight of one interval in the running means, of a rank and of its job. */
 #define USUAL_OWN (1.0 / 16)
 #define USUAL_JOB (1.0 / 256)
+#define FALL 4 /* times the weight of a short one */
 #define CLIP 4 /* usual intervals that a long one counts as */
 
 struct ep_silence *ep_silence_new(const struct ep_silence_config *config,
@@ -238,6 +239,8 @@ static void learn(double *usual, double gap, double weight)
 {
     if (isnan(*usual))
         *usual = gap;
+    else if (gap < *usual) /* the first may have been a pause */
+        *usual += FALL * weight * (gap - *usual);
     else
         *usual += weight * (fmin(gap, CLIP * *usual) - *usual);
 }

@@ -12,8 +12,8 @@
  *     floor             300 s: half the time after which the watchdog of NCCL
  *                       gives up (600 s), and more than most checkpoints take
  *     times x usual     5 steps (where no steps are told: calls); usual is a
- *                       running mean of the intervals, of which each counts
- *                       as 4 of them at most
+ *                       running mean of the intervals, rather of the short
+ *                       ones; each counts as 4 of them at most
  *     pauses x pause    1.5 of the longest pause that came at least twice: a
  *                       checkpoint or an evaluation comes again, a hang that
  *                       was resolved, or the first compilation, does not

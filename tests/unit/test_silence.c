@@ -127,10 +127,12 @@ static void sign(struct play *p, enum ep_sign_kind kind, int r, double ts,
 
 static void gauges(struct play *p, double from, double to)
 {
-    for (double t = from; p->gauges > 0 && t < to; t += p->gauges)
+    int n = p->gauges > 0 ? (int)ceil((to - from) / p->gauges) : 0;
+
+    for (int i = 0; i < n; i++)
         for (int r = 0; r < p->ranks; r++)
             if (!(p->quiet >> r & 1))
-                sign(p, EP_SIGN_OTHER, r, t, NULL, -1);
+                sign(p, EP_SIGN_OTHER, r, from + i * p->gauges, NULL, -1);
 }
 
 /* One thing that is told; sorted by time. */
@@ -149,24 +151,31 @@ static int by_ts(const void *a, const void *b)
     return (x->ts > y->ts) - (x->ts < y->ts);
 }
 
-static size_t enter(struct play *p, struct told *v, size_t n, const char *kind,
-                    int first, int stride, int members, int64_t seq)
+/* Ranks first, first + stride, ... */
+struct group {
+    const char *kind;
+    int first, stride, members;
+};
+
+/* A call of a group. */
+static size_t enter(struct play *p, struct told *v, size_t n,
+                    const struct group *g, int64_t seq)
 {
     double end = 0;
     bool all = true;
 
-    for (int i = 0; i < members; i++) {
-        int r = first + i * stride;
+    for (int i = 0; i < g->members; i++) {
+        int r = g->first + i * g->stride;
 
         all &= !p->stopped[r];
         end = p->t[r] > end ? p->t[r] : end;
     }
     end += 0.01 * p->work;
-    for (int i = 0; i < members; i++) {
-        int r = first + i * stride;
+    for (int i = 0; i < g->members; i++) {
+        int r = g->first + i * g->stride;
         struct told x = {p->t[r], r, EP_SIGN_ENTERED, "", seq};
 
-        (void)snprintf(x.comm, sizeof x.comm, "%s-%d", kind, first);
+        (void)snprintf(x.comm, sizeof x.comm, "%s-%d", g->kind, g->first);
         if (p->telling == DONE) {
             x.kind = EP_SIGN_CALL;
             x.ts = end;
@@ -198,9 +207,11 @@ static void play_step(struct play *p, int who, int where)
             if (!p->stopped[r])
                 p->t[r] += p->work / 5 * (1 + 0.1 * ep_rng_uniform(&p->rng));
         for (int g = 0; call < 4 && g < p->ranks / WIDE; g++)
-            n = enter(p, v, n, "tp", g * WIDE, 1, WIDE, step * 4 + call);
+            n = enter(p, v, n, &(struct group){"tp", g * WIDE, 1, WIDE},
+                      step * 4 + call);
         for (int g = 0; call == 4 && g < WIDE; g++)
-            n = enter(p, v, n, "dp", g, WIDE, p->ranks / WIDE, step);
+            n = enter(p, v, n, &(struct group){"dp", g, WIDE, p->ranks / WIDE},
+                      step);
     }
     for (int r = 0; r < p->ranks; r++) {
         if (!p->stopped[r])
@@ -230,11 +241,11 @@ static double latest(const struct play *p)
 }
 
 /* Nothing happens for so long: gauges only, and the wall clock if live. */
-static void rest(struct play *p, double s, bool live)
+static void rest(struct play *p, int s, bool live)
 {
     double from = latest(p);
 
-    for (double t = 1; t <= s; t++) {
+    for (int t = 1; t <= s; t++) {
         gauges(p, from + t, from + t + (p->gauges > 0 ? p->gauges / 2 : 1));
         if (live)
             ep_silence_tick(p->s, from + t);
@@ -658,6 +669,7 @@ static void random_job(uint64_t seed, struct play *p)
     p->gauges = below(&r, 2) ? 15 : 0;
     ep_rng_seed(&p->rng, seed, 2);
     play_random(p, 10 + below(&r, 60));
+    play(p, 1); /* who dies in a pause is known to be dead later only */
 }
 
 static void test_random(void)
@@ -691,6 +703,50 @@ static void test_random(void)
     ok(right == n);
 }
 
+/*
+ * Calls that are told when they are over leave all alike: it takes the gauges to
+ * know who is dead. Healthy jobs that end, and those of which one rank's input
+ * ends, are among them.
+ */
+static void test_random_done(void)
+{
+    int right = 0, wrong = 0;
+    const int n = 300;
+
+    for (int i = 0; i < n; i++) {
+        const char *cause = i % 3 == 0 ? "dead" : i % 3 == 1 ? "input" : "";
+        struct play p;
+        char want[64] = "";
+        int who;
+
+        random_job((uint64_t)i + 1000, &p);
+        p.telling = i & 1 ? DONE : STEPS;
+        p.gauges = 15;
+        who = below(&p.rng, p.ranks);
+        if (*cause)
+            (void)snprintf(want, sizeof want, "missing rank=%d %s", who, cause);
+        if (i % 3 == 0) {
+            play_step(&p, who, below(&p.rng, 5));
+            p.quiet = 1u << who;
+            rest(&p, 400, false);
+        } else if (i % 3 == 1) {
+            p.mute = 1u << who;
+            play(&p, 20 + below(&p.rng, 200));
+        } else {
+            play_random(&p, 20);
+        }
+        ep_silence_finish(p.s);
+        right += strcmp(p.seen.text, want) == 0;
+        wrong += strcmp(p.seen.text, want) != 0;
+        if (strcmp(p.seen.text, want) != 0)
+            printf("# seed %d, %d ranks, %s: %s: %s\n", i + 1000, p.ranks, want,
+                   p.seen.text, p.seen.evidence);
+        ep_silence_free(p.s);
+    }
+    printf("# %d right, %d wrong of %d (seeds 1000..)\n", right, wrong, n);
+    ok(right == n);
+}
+
 int main(void)
 {
     test_who_is_behind();
@@ -706,5 +762,6 @@ int main(void)
     test_dump();
     test_bad();
     test_random();
+    test_random_done();
     return tap_done();
 }
