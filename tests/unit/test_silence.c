@@ -342,6 +342,37 @@ static void test_workers(void)
     ok(!seen.bad);
 }
 
+/* Many at once are one finding: their stage, or else the job. */
+static void test_many(void)
+{
+    for (int placed = 0; placed < 2; placed++) {
+        struct seen seen = {.n = 0};
+        struct ep_silence *s = ep_silence_new(NULL, on_finding, &seen, NULL);
+
+        for (int i = 0; i < 400; i++)
+            for (int r = 0; r < 40; r++) {
+                struct ep_sign x = {.kind = EP_SIGN_STEP,
+                                    .rank = r,
+                                    .job = span("a\nb"),
+                                    .pid = -1,
+                                    .seq = -1,
+                                    .nranks = -1,
+                                    .step = i,
+                                    .ts = T0 + i};
+
+                x.place = (struct ep_place){placed, r % 4, r / 20, -1};
+                if ((i < 50 || r < 20) && ep_silence_take(s, &x, NULL) < 0)
+                    seen.bad = true;
+            }
+        ok(strcmp(seen.text,
+                  placed ? "missing pp=1 input" : "missing job input") == 0);
+        ok(strncmp(seen.evidence, "telemetry of 20 ranks ended", 27) == 0);
+        ok(!seen.bad);
+        ep_silence_finish(s);
+        ep_silence_free(s);
+    }
+}
+
 /* Dumps: what was entered and not left, without any time to wait. */
 static void test_dump(void)
 {
@@ -503,6 +534,7 @@ int main(void)
     test_nothing();
     test_restart();
     test_workers();
+    test_many();
     test_dump();
     test_bad();
     test_random();
