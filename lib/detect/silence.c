@@ -87,8 +87,8 @@ static bool is_name(const char *name, struct ep_span s)
     return strlen(name) == s.len && memcmp(name, s.ptr, s.len) == 0;
 }
 
-static struct job *find_job(struct ep_silence *s, struct ep_span name,
-                            struct ep_error *err)
+struct job *ep_silence_job(struct ep_silence *s, struct ep_span name,
+                           struct ep_error *err)
 {
     size_t known = ep_intern_count(s->job_names);
     struct job *job = s->last;
@@ -118,8 +118,7 @@ static struct job *find_job(struct ep_silence *s, struct ep_span name,
     return s->last;
 }
 
-/* The number of a host; -1 without a name, or if there are too many. */
-static long find_host(struct ep_silence *s, struct ep_span name)
+long ep_silence_host(struct ep_silence *s, struct ep_span name)
 {
     size_t known = ep_intern_count(s->host_names);
     long i =
@@ -160,12 +159,8 @@ static struct member *new_member(struct ep_silence *s, struct job *job,
     return m;
 }
 
-/*
- * Who tells it. NULL without *err: nobody, since a rank of whom there is no
- * progress is not waited for. The job's own records are behind all ranks.
- */
-static struct member *find_member(struct ep_silence *s, struct job *job,
-                                  const struct ep_sign *x, struct ep_error *err)
+struct member *ep_silence_member(struct ep_silence *s, struct job *job,
+                                 const struct ep_sign *x, struct ep_error *err)
 {
     bool create = x->kind != EP_SIGN_OTHER;
     size_t i = x->rank >= 0 ? (size_t)x->rank + 1 : 0, was = job->cap;
@@ -198,11 +193,24 @@ static struct member *find_member(struct ep_silence *s, struct job *job,
     return job->worker[w];
 }
 
+long ep_silence_comm(struct job *job, struct ep_span name)
+{
+    size_t known = ep_intern_count(job->comm_names);
+    long c = ep_intern_add(job->comm_names, name, EP_SILENCE_NAMES);
+
+    if (c < 0 || (size_t)c < known)
+        return c;
+    job->comms =
+        ep_grow(job->comms, &job->comms_cap, known + 1, sizeof *job->comms);
+    job->comms[c] =
+        (struct comm){.nranks = -1, .newest = -1, .last = (double)NAN};
+    return c;
+}
+
 /* Where in a communicator the rank is; NULL: there are too many. */
 static struct at *find_at(struct job *job, struct member *m,
                           const struct ep_sign *x)
 {
-    size_t known = ep_intern_count(job->comm_names);
     uint32_t i = m->recent;
     long c;
 
@@ -212,15 +220,9 @@ static struct at *find_at(struct job *job, struct member *m,
             return m->recent = i, &m->at[i];
         i = i + 1 < m->nat ? i + 1 : 0;
     }
-    c = ep_intern_add(job->comm_names, x->comm, EP_SILENCE_NAMES);
+    c = ep_silence_comm(job, x->comm);
     if (c < 0)
         return NULL;
-    if ((size_t)c == known) {
-        job->comms =
-            ep_grow(job->comms, &job->comms_cap, known + 1, sizeof *job->comms);
-        job->comms[c] = (struct comm){
-            .nranks = -1, .newest = -1, .last = (double)NAN, .gap = 0};
-    }
     for (i = 0; i < m->nat; i++)
         if (m->at[i].comm == c)
             return m->recent = i, &m->at[i];
@@ -435,7 +437,7 @@ static void note_host(struct ep_silence *s, struct member *m,
         (m->host >= 0 &&
          is_name(ep_intern_name(s->host_names, (size_t)m->host), host)))
         return;
-    i = find_host(s, host);
+    i = ep_silence_host(s, host);
     if (i >= 0)
         m->host = i;
 }
@@ -474,15 +476,15 @@ int ep_silence_take(struct ep_silence *s, const struct ep_sign *told,
         return 0; /* nothing has told a time yet */
     /* calls of nobody in particular are no progress of the job */
     if (x.kind != EP_SIGN_STEP && x.rank < 0 && !x.worker.len) {
-        long host = find_host(s, x.host);
+        long host = ep_silence_host(s, x.host);
 
         if (host >= 0)
             s->host_sign[host] = fmax(s->host_sign[host], x.ts);
     } else {
-        job = find_job(s, x.job, err);
+        job = ep_silence_job(s, x.job, err);
         if (!job)
             return EP_ELIMIT;
-        m = find_member(s, job, &x, &why);
+        m = ep_silence_member(s, job, &x, &why);
         if (why.code) {
             if (err)
                 *err = why;

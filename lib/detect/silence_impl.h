@@ -104,6 +104,25 @@ struct ep_silence {
     struct ep_buf text, who;
 };
 
+/* ==== silence.c ==== */
+
+/* NULL with *err set: there are too many. */
+struct job *ep_silence_job(struct ep_silence *s, struct ep_span name,
+                           struct ep_error *err);
+
+/* The number of a host; -1 without a name, or if there are too many. */
+long ep_silence_host(struct ep_silence *s, struct ep_span name);
+
+/* The number of a communicator; -1 if there are too many. */
+long ep_silence_comm(struct job *job, struct ep_span name);
+
+/*
+ * Who tells it. NULL without *err: nobody, since a rank of whom there is no
+ * progress is not waited for. The job's own records are before all ranks.
+ */
+struct member *ep_silence_member(struct ep_silence *s, struct job *job,
+                                 const struct ep_sign *x, struct ep_error *err);
+
 /* ==== silence_judge.c ==== */
 
 /* live: now is of the wall clock. */
