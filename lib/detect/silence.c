@@ -314,6 +314,8 @@ static void notice_restart(struct ep_silence *s, struct job *job,
 {
     bool anew = x->pid >= 0 && m->pid >= 0 && x->pid != m->pid;
 
+    if (x->ts < m->moved)
+        return; /* late, or told before */
     if (x->kind == EP_SIGN_STEP && m->step - x->step >= RESTART_STEPS)
         anew = true;
     if (x->pid >= 0)
@@ -336,8 +338,8 @@ static void notice_restart(struct ep_silence *s, struct job *job,
 static void take_step(struct ep_silence *s, struct job *job, struct member *m,
                       const struct ep_sign *x)
 {
-    if (x->step == m->step)
-        return;
+    if (x->step == m->step || (x->step < m->step && x->ts <= m->beat))
+        return; /* told before */
     m->step = x->step;
     if (m->epoch == job->epoch && !m->worker && x->step > job->max_step)
         job->max_step = x->step;
@@ -379,14 +381,17 @@ static void take_call(struct ep_silence *s, struct job *job, struct member *m,
     int64_t seq;
 
     if (!at) {
-        move(s, job, m, x);
+        if (x->ts > m->moved)
+            move(s, job, m, x);
         return;
     }
+    if (x->seq < 0 && at->seq >= 0 && x->ts <= at->ts)
+        return; /* told before */
     c = &job->comms[at->comm];
     if (x->nranks > 0)
         c->nranks = x->nranks;
     seq = x->seq >= 0 ? x->seq : count(c, at, x->ts);
-    if (at->seq - seq >= RESTART_CALLS) {
+    if (at->seq - seq >= RESTART_CALLS && x->ts > c->last) {
         /* numbers begin anew: those of the others are of before */
         for (size_t i = 0; i < job->n; i++)
             for (uint32_t k = 0; k < job->v[i]->nat; k++)
@@ -400,6 +405,7 @@ static void take_call(struct ep_silence *s, struct job *job, struct member *m,
     if (seq == at->seq)
         return;
     at->seq = seq;
+    at->ts = x->ts;
     note_newest(c, seq, x->ts);
     move(s, job, m, x);
 }

@@ -21,6 +21,7 @@ struct at {
     uint32_t comm; /* its number in the job */
     bool open;     /* the call is known to be under way */
     int64_t seq;   /* or a count */
+    double ts;     /* when that came */
 };
 
 struct comm {

@@ -342,6 +342,30 @@ static void test_workers(void)
     ok(!seen.bad);
 }
 
+/* A log that is read again from its beginning tells nothing new. */
+static void test_again(void)
+{
+    for (int telling = STEPS; telling <= COUNTED; telling++) {
+        struct play p;
+
+        begin(&p, 16, (enum telling)telling, 60);
+        p.gauges = 10;
+        play(&p, 100);
+        play_step(&p, 6, 2);
+        rest(&p, 100, true);
+        ok(p.seen.missing == 1 && p.seen.n == 1);
+        go_on(&p);
+        for (int r = 0; r < 16; r++) {
+            p.t[r] = T0;
+            p.step[r] = 0;
+        }
+        ep_rng_seed(&p.rng, 1, 0);
+        play(&p, 100);
+        ok(p.seen.n == 1);
+        end(&p);
+    }
+}
+
 /* Many at once are one finding: their stage, or else the job. */
 static void test_many(void)
 {
@@ -534,6 +558,7 @@ int main(void)
     test_nothing();
     test_restart();
     test_workers();
+    test_again();
     test_many();
     test_dump();
     test_bad();
