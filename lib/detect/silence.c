@@ -499,9 +499,11 @@ int ep_silence_take(struct ep_silence *s, const struct ep_sign *told,
         if (m)
             take_of(s, job, m, &x);
     }
-    s->signs++;
-    s->now = fmax(s->now, x.ts);
-    sweep(s, false);
+    if (x.ts > s->now) {
+        s->now = x.ts;
+        s->signs++;
+        sweep(s, false);
+    }
     return 0;
 }
 

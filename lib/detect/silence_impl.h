@@ -83,7 +83,7 @@ struct job {
     bool steps; /* tells steps: these are the intervals */
     bool stuck; /* and that was judged */
     uint32_t epoch;
-    uint64_t moves, signs; /* signs: of all, at the last look */
+    uint64_t moves, signs; /* signs: as below, at the last look */
     double restart_ts, moved, usual, pause[2], looked;
     int64_t max_step;
 };
@@ -98,7 +98,7 @@ struct ep_silence {
     struct job *last;
     double *host_sign; /* by host: its latest record without a rank */
     size_t host_cap;
-    uint64_t signs;
+    uint64_t signs; /* with which time went on */
     double now, swept;
     struct member **set; /* room for members */
     size_t set_cap;
