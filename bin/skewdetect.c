@@ -13,6 +13,7 @@
 #include "detect/calls.h"
 #include "detect/watch.h"
 #include "record/filter.h"
+#include "skewdetect_signs.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -24,12 +25,13 @@ static struct {
     struct ep_filter_options io;
     bool tee, no_spikes, iterations;
     int64_t window, confirm;
-    double min_change;
+    double min_change, hang;
 } opt = {
     .io = {.format = -1},
     .window = 16,
     .confirm = 3,
     .min_change = 0.10,
+    .hang = 300,
 };
 
 static const struct ep_opt options[] = {
@@ -37,6 +39,8 @@ static const struct ep_opt options[] = {
                       "status 1 if a straggler was found"),
     {0, "confirm", EP_OPT_INT, &opt.confirm, "N",
      "steps that a change must last [3]", 1, 16},
+    {0, "hang", EP_OPT_DURATION, &opt.hang, "TIME",
+     "least silence that counts as a hang, 0: none [5m]", 0, 1e7},
     {0, "iterations", EP_OPT_FLAG, &opt.iterations, NULL,
      "print the iterations found in calls, as steps", 0, 0},
     {0, "min-change", EP_OPT_DOUBLE, &opt.min_change, "R",
@@ -79,9 +83,10 @@ struct run {
        leads to, and not at all if it is refused */
     const struct ep_record *held;
     const struct ep_line *line; /* as it was read; NULL: it was imported */
-    uint64_t onsets, reliefs, spikes;
+    uint64_t onsets, reliefs, spikes, missing;
     uint64_t steps, probes;
     struct ep_watch *watch;
+    struct signs signs;
     struct ep_calls *calls;
     uint64_t iterations; /* of calls, that were judged or printed */
 };
@@ -169,8 +174,11 @@ static void add_who(struct ep_buf *b, const struct ep_finding *f)
 /* "2.03x since step 118", "2.03x since 14:22:31" */
 static void add_since(struct ep_buf *b, const struct ep_finding *f)
 {
-    ep_buf_addf(b, f->factor < 1000 ? " %.2fx since " : " %.3gx since ",
-                f->factor);
+    if (f->kind == EP_FINDING_MISSING)
+        ep_buf_adds(b, " since ");
+    else
+        ep_buf_addf(b, f->factor < 1000 ? " %.2fx since " : " %.3gx since ",
+                    f->factor);
     if (f->step >= 0)
         ep_buf_addf(b, "step %lld", (long long)f->step);
     else
@@ -224,6 +232,7 @@ static void on_finding(void *ctx, const struct ep_finding *f)
     run->onsets += f->kind == EP_FINDING_ONSET;
     run->reliefs += f->kind == EP_FINDING_RELIEF;
     run->spikes += f->kind == EP_FINDING_SPIKE;
+    run->missing += f->kind == EP_FINDING_MISSING;
     if (f->kind == EP_FINDING_SPIKE && opt.no_spikes)
         return;
     pass_on(run); /* only a record that was accepted leads to a finding */
@@ -423,7 +432,7 @@ static int detect(struct run *run, struct ep_watch *w, struct ep_error *err)
         struct ep_error why;
 
         run->held = opt.tee ? r : NULL;
-        if (take(run, w, r, &why) < 0) {
+        if (take(run, w, r, &why) < 0 || signs_take(&run->signs, r, &why) < 0) {
             run->held = NULL;
             rc = ep_filter_reject(&run->io, &why, err);
             if (rc < 0)
@@ -459,6 +468,7 @@ static void on_slow(void *ctx, const struct ep_finding *f)
         slow->line[i] = slow->line[i - 1];
     }
     ep_buf_init(&line);
+    ep_buf_adds(&line, f->kind == EP_FINDING_MISSING ? "missing: " : "slow: ");
     add_who(&line, f);
     add_since(&line, f);
     slow->factor[at] = f->factor;
@@ -474,7 +484,7 @@ static void summarise(const struct run *run, const struct ep_watch *w)
         return;
     ep_watch_open(w, on_slow, &slow);
     for (size_t i = 0; i < slow.n; i++) {
-        (void)fprintf(run->io.out, "still slow: %s\n", slow.line[i]);
+        (void)fprintf(run->io.out, "still %s\n", slow.line[i]);
         free(slow.line[i]);
     }
     if (slow.all > slow.n)
@@ -488,6 +498,9 @@ static void summarise(const struct run *run, const struct ep_watch *w)
                   run->reliefs == 1 ? "" : "s", (unsigned long long)run->spikes,
                   run->spikes == 1 ? "" : "s", (unsigned long long)run->steps,
                   (unsigned long long)run->probes);
+    if (run->missing)
+        (void)fprintf(run->io.out, ", %llu missing",
+                      (unsigned long long)run->missing);
     if (run->iterations)
         (void)fprintf(run->io.out, " and %llu iterations",
                       (unsigned long long)run->iterations);
@@ -524,7 +537,7 @@ static const char *why_idle(const struct run *run)
 {
     struct ep_calls_summary s;
 
-    if (run->steps || run->probes || run->iterations)
+    if (run->steps || run->probes || run->iterations || run->missing)
         return NULL;
     ep_calls_sum(run->calls, &s);
     if (!s.calls)
@@ -550,10 +563,14 @@ static int run_all(const char *const *paths, int n, struct ep_error *err)
     if (config.pace.settle <= config.pace.confirm)
         config.pace.settle = config.pace.confirm + 1;
     config.window = opt.window;
+    config.silence.floor_s = opt.hang;
     w = ep_watch_new(&config, on_finding, &run, err);
     if (!w)
         return err->code;
     run.watch = w;
+    signs_init(&run.signs, opt.iterations ? NULL : w);
+    opt.io.idle = signs_idle;
+    opt.io.idle_ctx = &run.signs;
     run.calls = ep_calls_new(on_iteration, &run);
     rc = ep_filter_open(&run.io, &opt.io, paths, n, err);
     if (rc == 0) {
@@ -562,7 +579,8 @@ static int run_all(const char *const *paths, int n, struct ep_error *err)
             summarise(&run, w);
         if (opt.io.verbose)
             tell(&run);
-        rc = ep_filter_close(&run.io, rc, why_idle(&run), run.onsets > 0, err);
+        rc = ep_filter_close(&run.io, rc, why_idle(&run),
+                             run.onsets + run.missing > 0, err);
     }
     ep_calls_free(run.calls);
     ep_watch_free(w);

@@ -91,8 +91,9 @@ int ep_input_follow(struct ep_input *in, struct ep_error *err) EP_MUST_USE;
 
 /*
  * Call fn(ctx) whenever a read is about to wait for data that are not there
- * yet. Programs flush their output then: a pipeline is as prompt as its
- * input and as fast as its buffers.
+ * yet, and (not of a URL) again after each second for which it has waited.
+ * Programs flush their output then: a pipeline is as prompt as its input and as
+ * fast as its buffers. fn may not use in.
  */
 void ep_input_on_wait(struct ep_input *in, void (*fn)(void *ctx), void *ctx);
 

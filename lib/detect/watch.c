@@ -54,11 +54,16 @@ struct ep_watch *ep_watch_new(const struct ep_watch_config *config,
 {
     static const struct ep_watch_config defaults = EP_WATCH_DEFAULTS;
     const struct ep_watch_config *c = config ? config : &defaults;
+    struct ep_silence *silence;
     struct ep_watch *w;
 
     if (check(c, err) < 0)
         return NULL;
+    silence = ep_silence_new(&c->silence, fn, ctx, err);
+    if (!silence)
+        return NULL;
     w = ep_calloc(1, sizeof *w);
+    w->silence = silence;
     w->config = *c;
     w->fn = fn;
     w->ctx = ctx;
@@ -105,6 +110,7 @@ void ep_watch_free(struct ep_watch *w)
     ep_intern_free(w->episode_names);
     ep_buf_free(&w->key);
     ep_buf_free(&w->text);
+    ep_silence_free(w->silence);
     free(w->series);
     free(w->jobs);
     free(w->groups);
@@ -337,6 +343,7 @@ void ep_watch_open(const struct ep_watch *w,
             ep_watch_tell(s, s->ep.open ? &s->ep : &s->peer, fn, ctx);
     }
     ep_watch_tell_devices(w, fn, ctx);
+    ep_silence_open(w->silence, fn, ctx);
 }
 
 void ep_watch_finish(struct ep_watch *w)
@@ -344,4 +351,5 @@ void ep_watch_finish(struct ep_watch *w)
     for (size_t i = 0; i < ep_intern_count(w->job_names); i++)
         ep_watch_end_steps(w, w->jobs[i]);
     ep_watch_finish_probes(w);
+    ep_silence_finish(w->silence);
 }

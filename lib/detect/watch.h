@@ -39,6 +39,7 @@
 #include "detect/changepoint.h"
 #include "detect/peers.h"
 #include "detect/place.h"
+#include "detect/silence.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -56,12 +57,13 @@ struct ep_watch_config {
     struct ep_peers_config peers;
     int64_t window; /* steps behind a peer comparison, 4..EP_WATCH_WINDOW_MAX */
     int64_t persist; /* comparisons in a row that make a finding, >= 1 */
+    struct ep_silence_config silence;
 };
 
 #define EP_WATCH_DEFAULTS                                                      \
     {                                                                          \
         .pace = EP_CHANGEPOINT_DEFAULTS, .peers = EP_PEERS_DEFAULTS,           \
-        .window = 16, .persist = 2                                             \
+        .window = 16, .persist = 2, .silence = EP_SILENCE_DEFAULTS             \
     }
 
 enum ep_scope {
@@ -193,6 +195,17 @@ int ep_watch_gauge(struct ep_watch *w, const struct ep_watch_gauge *x,
 int ep_watch_device(struct ep_watch *w, const struct ep_watch_gauge *x,
                     struct ep_error *err) EP_MUST_USE;
 
+/*
+ * A sign of life, of each record that tells one: who has stopped, see
+ * silence.h. Apart from the functions above, since iterations that are found in
+ * calls come late. Errors and cost as ep_silence_take.
+ */
+int ep_watch_sign(struct ep_watch *w, const struct ep_sign *x,
+                  struct ep_error *err) EP_MUST_USE;
+
+/* The input is live, has nothing to tell, and the wall clock says now. */
+void ep_watch_tick(struct ep_watch *w, double now);
+
 /* The input is at its end: judge what is still open. */
 void ep_watch_finish(struct ep_watch *w);
 
@@ -201,7 +214,7 @@ void ep_watch_finish(struct ep_watch *w);
  * and devices came: an onset whose factor, p and cause are those last
  * reported; ts is NaN, evidence NULL. A rank that is slower than its own past
  * and than its peers is given once, by the former; one that has stopped to
- * report is left out. Cost: O(series).
+ * report is left out. Then who is missing. Cost: O(series).
  */
 void ep_watch_open(const struct ep_watch *w,
                    void (*fn)(void *ctx, const struct ep_finding *), void *ctx);

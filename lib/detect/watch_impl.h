@@ -9,6 +9,7 @@
  *   watch_gauges.c sensors of ranks
  *   verdict.c      causes, and the evidence for them
  *   verdict_cause.c, verdict_sensors.c  which of the causes of slow work
+ *   watch_silence.c signs of life
  */
 #ifndef EP_DETECT_WATCH_IMPL_H
 #define EP_DETECT_WATCH_IMPL_H
@@ -128,6 +129,7 @@ struct ep_watch {
     double *work;                        /* room for a value of each member */
     size_t work_cap;
     struct ep_buf key, text;
+    struct ep_silence *silence;
 };
 
 /* ---- watch.c ---------------------------------------------------------- */

@@ -37,6 +37,8 @@ static void flush(void *ctx)
 {
     const struct ep_filter *f = ctx;
 
+    if (f->opt->idle)
+        f->opt->idle(f->opt->idle_ctx);
     if (f->prom)
         ep_prom_out_wait(f->prom);
     else

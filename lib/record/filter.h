@@ -34,6 +34,10 @@ struct ep_filter_options {
     int64_t rounds;  /* so often; 0: until SIGINT or SIGTERM */
     void (*correct)(void *correct_ctx, struct ep_record *r); /* likewise */
     void *correct_ctx;
+    /* for programs that mind the time: called when the input has nothing, and
+       each second until it has; may write records; likewise */
+    void (*idle)(void *idle_ctx);
+    void *idle_ctx;
     bool quiet, verbose, strict, exit_code;
     int64_t max_bad;
 };

@@ -59,7 +59,9 @@ struct ep_stream_config {
        NULL: none. */
     void (*correct)(void *correct_ctx, struct ep_record *r);
     void *correct_ctx;
-    /* Called before a read that would wait (ep_input_on_wait); may be NULL. */
+    /* Called before a read that would wait, and each second while it does
+       (ep_input_on_wait), or while none of what is followed has anything; may
+       be NULL, and may not use the stream. */
     void (*on_wait)(void *ctx);
     void *ctx;
 };
