@@ -419,15 +419,17 @@ static int run_all(const char *const *paths, int n, struct ep_error *err)
     run.calls = ep_calls_new(on_iteration, &run);
     run.tally = ep_tally_new();
     run.pick = opt.explain ? ep_pick_new(opt.explain) : NULL;
+    if (opt.io.format == EP_CLI_NAGIOS)
+        ep_cli_divert(keep_message, run.tally);
     rc = ep_filter_open(&run.io, &opt.io, paths, n, err);
-    if (rc == 0) {
-        if (opt.io.format == EP_CLI_NAGIOS) {
-            run.io.at_end = print_check;
-            run.io.at_end_ctx = &run;
-            ep_cli_divert(keep_message, run.tally);
-        }
-        rc = run_open(&run, err);
+    if (opt.io.format == EP_CLI_NAGIOS && rc == 0) {
+        run.io.at_end = print_check;
+        run.io.at_end_ctx = &run;
+    } else if (opt.io.format == EP_CLI_NAGIOS) {
+        ep_cli_check(true);
     }
+    if (rc == 0)
+        rc = run_open(&run, err);
     ep_calls_free(run.calls);
     ep_tally_free(run.tally);
     ep_pick_free(run.pick);

@@ -72,7 +72,7 @@ static void add_peers(const struct ep_explain *x, int indent, struct ep_buf *b)
 {
     if (!x->peers)
         return;
-    ep_buf_addf(b, "%*speers: median of %zu ", indent, "", x->peers);
+    ep_buf_addf(b, "%*speers: %zu, median ", indent, "", x->peers);
     ep_num_format_duration(b, x->peers_median);
     if (!isnan(x->factor))
         ep_buf_addf(b, ", this one %.2fx that", x->factor);

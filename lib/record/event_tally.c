@@ -287,8 +287,6 @@ static void add_findings(const struct ep_tally *t, uint64_t gone,
             ep_buf_addf(b, "%s%s", k ? ", " : "", t->shown[k].line);
         ep_buf_adds(b, t->open > k ? ", ..." : "");
     }
-    if (!gone && !t->open)
-        ep_buf_adds(b, "no stragglers");
 }
 
 /* What a '|' begins is data: there is none in names. */
@@ -327,7 +325,9 @@ int ep_tally_print_nagios(const struct ep_tally *t, const struct ep_nagios *how,
         status = EP_NAGIOS_WARNING;
     ep_buf_addf(out, "%s %s - ", how->name, words[status]);
     if (how->trouble && t->messages)
-        ep_buf_addf(out, "%s; ", t->message[0]);
+        ep_buf_addf(out, "%s%s", t->message[0], gone || t->open ? "; " : "");
+    if (!how->trouble && !gone && !t->open)
+        ep_buf_adds(out, "no stragglers");
     add_findings(t, gone, out);
     mask(out, from);
     add_data(t, how, gone, out);
