@@ -315,13 +315,15 @@ int ep_tally_print_nagios(const struct ep_tally *t, const struct ep_nagios *how,
     static const char *const words[] = {"OK", "WARNING", "CRITICAL", "UNKNOWN"};
     uint64_t gone = count_missing(t);
     size_t from = out->len;
+    /* what is printed as the threshold has reached it */
+    double worst = t->worst * (1 + 1e-9);
     int status = EP_NAGIOS_OK;
 
     if (how->trouble)
         status = EP_NAGIOS_UNKNOWN;
-    else if (gone || (t->open && t->worst >= how->critical))
+    else if (gone || (t->open && worst >= how->critical))
         status = EP_NAGIOS_CRITICAL;
-    else if (t->open && t->worst >= how->warning)
+    else if (t->open && worst >= how->warning)
         status = EP_NAGIOS_WARNING;
     ep_buf_addf(out, "%s %s - ", how->name, words[status]);
     if (how->trouble && t->messages)
