@@ -184,6 +184,22 @@ grammar() {
     [ "${lines[5]}" = "          eid job@4" ]
 }
 
+@test "-f prom: an update moves an episode to the labels of its new place" {
+    printf '%s\n' \
+        '{"type":"event","ts":9,"eid":"job@4","kind":"onset","scope":"job","since":4,"step":4,"factor":2,"cause":"communication"}' \
+        '{"type":"event","ts":10,"eid":"job@4","kind":"onset","scope":"link","id":"src=n1,dst=n4","since":4,"step":4,"factor":2.5,"cause":"link"}' \
+        '{"type":"event","ts":11,"host":"n9","eid":"m","kind":"missing","scope":"host","id":"host=n9","since":4}' >in
+    run -0 tlmcat -f prom in
+    grep -Fx 'evenpace_event_active{scope="job",cause="communication"} 0' <<<"$output"
+    grep -Fx 'evenpace_event_active{scope="link",id="src=n1,dst=n4",cause="link"} 1' <<<"$output"
+    grep -Fx 'evenpace_event_active{host="n9",scope="host",id="host=n9"} 1' <<<"$output"
+    grep -F 'evenpace_event_slowdown_ratio{scope="link"' <<<"$output" | grep -q ' 2.5$'
+    echo '{"type":"event","ts":12,"eid":"job@4","kind":"relief","scope":"link","id":"src=n1,dst=n4","since":11,"factor":1,"gpu_hours":2}' >>in
+    run -0 tlmcat -f prom in
+    grep -Fx 'evenpace_event_active{scope="link",id="src=n1,dst=n4",cause="link"} 0' <<<"$output"
+    grep -q '^evenpace_event_lost_gpu_seconds{scope="link",id="src=n1,dst=n4",cause="link"} 7200$' <<<"$output"
+}
+
 @test "--exit-code: an onset is a finding" {
     slow 2
     run -1 skewdetect --exit-code r?

@@ -54,6 +54,8 @@ static enum fit fit_of(const char *wanted, struct ep_span eid,
 {
     size_t n = strlen(wanted);
 
+    if (!eid.ptr)
+        return FIT_NONE;
     if (eid.len >= n && memcmp(eid.ptr, wanted, n) == 0)
         return eid.len == n                     ? FIT_WHOLE
                : n && strchr("@/#", eid.ptr[n]) ? FIT_NAME

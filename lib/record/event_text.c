@@ -140,7 +140,7 @@ static bool is_plain(const struct ep_record *r)
     else
         ep_buf_adds(&b, "job");
     ep_buf_addc(&b, '@');
-    same = eid.len >= b.len && memcmp(eid.ptr, b.ptr, b.len) == 0 &&
+    same = eid.ptr && eid.len >= b.len && memcmp(eid.ptr, b.ptr, b.len) == 0 &&
            !memchr(eid.ptr + b.len, '#', eid.len - b.len);
     ep_buf_free(&b);
     return same && ep_record_has(r, EP_K_STEP);
