@@ -13,6 +13,7 @@
 #include "plan/balance.h"
 #include "plan/balance_text.h"
 #include "plan/ranks.h"
+#include "record/event_text.h"
 #include "record/filter.h"
 
 #include <math.h>
@@ -328,6 +329,21 @@ static int take_step(struct run *run, const struct ep_record *r,
     return 0;
 }
 
+/*
+ * Is it the work of somebody that takes longer? A link's factor is no pace, and
+ * shares do not help against it.
+ */
+static bool tells_pace(const struct ep_record *r)
+{
+    static const char *const others[] = {"link", "network", "communication"};
+    struct ep_span cause = ep_record_str(r, EP_K_CAUSE);
+
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (ep_span_eq(cause, others[i]))
+            return false;
+    return true;
+}
+
 /* Which rank or group the event names: by its id, else by where it is from. */
 static int find_named(const struct job *j, const struct ep_record *r,
                       struct ep_rates_event *e, struct ep_error *err)
@@ -339,8 +355,9 @@ static int find_named(const struct job *j, const struct ep_record *r,
     int rc;
 
     e->reporter = e->group = -1;
-    if (!group && !ep_span_eq(scope, "rank") && !ep_span_eq(scope, "gpu") &&
-        !ep_span_eq(scope, "host"))
+    if (!tells_pace(r) ||
+        (!group && !ep_span_eq(scope, "rank") && !ep_span_eq(scope, "gpu") &&
+         !ep_span_eq(scope, "host")))
         return 0;
     rc = ep_ranks_parse(id, &e->reporter, &dp, err);
     if (rc < 0)
@@ -360,6 +377,17 @@ static void keep(char **text, struct ep_span s)
     *text = s.ptr ? ep_strndup(s.ptr, s.len) : NULL;
 }
 
+/* Shares cannot help: say what would (level S4). */
+static void say_missing(struct run *run, const struct ep_record *r)
+{
+    if (opt.io.quiet)
+        return;
+    ep_event_add_who(r, &run->text);
+    ep_cli_warn("%s is missing: shares do not help, a restart without it does",
+                run->text.ptr);
+    ep_buf_reset(&run->text);
+}
+
 static int take_event(struct run *run, const struct ep_record *r,
                       struct ep_error *err)
 {
@@ -376,6 +404,8 @@ static int take_event(struct run *run, const struct ep_record *r,
     int rc;
 
     run->events++;
+    if (ep_span_eq(kind, "missing"))
+        say_missing(run, r);
     if (!e.onset && !ep_span_eq(kind, "relief"))
         return 0;
     rc = find_named(run->job, r, &e, err);

@@ -9,50 +9,71 @@
 
 #include "base/buf.h"
 #include "base/cli.h"
-#include "base/mem.h"
 #include "detect/calls.h"
+#include "detect/explain.h"
 #include "detect/watch.h"
+#include "feed/feed.h"
+#include "feed/signs.h"
+#include "record/event_pick.h"
+#include "record/event_tally.h"
+#include "record/event_text.h"
 #include "record/filter.h"
-#include "skewdetect_signs.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static struct {
     struct ep_filter_options io;
     bool tee, no_spikes, iterations;
     int64_t window, confirm;
-    double min_change, hang;
+    double min_change, hazard, z, spike;
+    double warning, critical, hang;
+    const char *explain;
 } opt = {
     .io = {.format = -1},
     .window = 16,
     .confirm = 3,
     .min_change = 0.10,
+    .hazard = 0.01,
+    .z = 5,
+    .spike = 1.25,
+    .warning = 1,
+    .critical = 1.5,
     .hang = 300,
 };
 
 static const struct ep_opt options[] = {
-    EP_FILTER_OPTIONS(opt.io, "say on stderr what was read",
-                      "status 1 if a straggler was found"),
+    EP_FILTER_OPTIONS_AS(opt.io, EP_CLI_CHECK_FORMATS,
+                         "say on stderr what was read",
+                         "status 1 if a straggler was found"),
     {0, "confirm", EP_OPT_INT, &opt.confirm, "N",
      "steps that a change must last [3]", 1, 16},
+    {0, "critical", EP_OPT_DOUBLE, &opt.critical, "FACTOR",
+     "nagios: from this open factor on critical [1.5]", 1, 1e9},
+    {0, "explain", EP_OPT_STRING, &opt.explain, "EID",
+     "print this episode alone, and why", 0, 0},
     {0, "hang", EP_OPT_DURATION, &opt.hang, "TIME",
      "least silence that counts as a hang, 0: none [5m]", 0, 1e7},
+    {0, "hazard", EP_OPT_DOUBLE, &opt.hazard, "H",
+     "one change in 1/H steps is expected [0.01]", 1e-9, 0.5},
     {0, "iterations", EP_OPT_FLAG, &opt.iterations, NULL,
      "print the iterations found in calls, as steps", 0, 0},
     {0, "min-change", EP_OPT_DOUBLE, &opt.min_change, "R",
      "least relative change that counts [0.10]", 0.01, 10},
     {0, "no-spikes", EP_OPT_FLAG, &opt.no_spikes, NULL,
      "leave single slow steps out", 0, 0},
+    {0, "spike", EP_OPT_DOUBLE, &opt.spike, "FACTOR",
+     "times its level that makes a step a spike [1.25]", 1.01, 1000},
     {0, "tee", EP_OPT_FLAG, &opt.tee, NULL,
      "pass the input through, events inserted", 0, 0},
+    {0, "warning", EP_OPT_DOUBLE, &opt.warning, "FACTOR",
+     "nagios: from this open factor on a warning [1]", 1, 1e9},
     {0, "window", EP_OPT_INT, &opt.window, "N",
      "steps behind a comparison of ranks [16]", 4, EP_WATCH_WINDOW_MAX},
     {0, "world", EP_OPT_INT, &opt.io.world, "N",
      "ranks of the job, to tell global ranks by", 1, 1048576},
+    {0, "z", EP_OPT_DOUBLE, &opt.z, "Z",
+     "standard errors that a change must have [5]", 0.1, 1000},
 };
 
 static const struct ep_program program = {
@@ -63,159 +84,22 @@ static const struct ep_program program = {
     .nopts = sizeof options / sizeof options[0],
 };
 
-/* Of text: width of a terminal, and of the column of times. */
-enum { COLUMNS = 80, INDENT = 10 };
-
-/* Lines of "still slow" at the end, at most. */
-#define SLOW_MAX 10
-
-/* What is still slow, the slowest first. */
-struct slow {
-    uint64_t all; /* more than there is room for, perhaps */
-    size_t n;
-    double factor[SLOW_MAX];
-    char *line[SLOW_MAX];
-};
-
 struct run {
     struct ep_filter io;
     /* --tee: the record that is being judged; it goes out before what it
        leads to, and not at all if it is refused */
     const struct ep_record *held;
     const struct ep_line *line; /* as it was read; NULL: it was imported */
-    uint64_t onsets, reliefs, spikes, missing;
+    struct ep_tally *tally;
+    struct ep_pick *pick; /* --explain; NULL without */
     uint64_t steps, probes;
     struct ep_watch *watch;
-    struct signs signs;
+    struct ep_signs signs;
     struct ep_calls *calls;
     uint64_t iterations; /* of calls, that were judged or printed */
 };
 
 /* ==== Findings out ==== */
-
-static void to_record(const struct ep_finding *f, struct ep_record *r)
-{
-    ep_record_begin(r, EP_EVENT);
-    ep_record_set_num(r, EP_K_TS, f->ts);
-    ep_record_set_str(r, EP_K_JOB, f->job);
-    ep_record_set_str(r, EP_K_HOST, f->host);
-    if (f->rank >= 0)
-        ep_record_set_int(r, EP_K_RANK, f->rank);
-    ep_record_set_str(r, EP_K_EID, f->eid);
-    ep_record_set_str(r, EP_K_KIND, ep_finding_names[f->kind]);
-    ep_record_set_str(r, EP_K_SCOPE, ep_scope_names[f->scope]);
-    ep_record_set_str(r, EP_K_ID, f->id);
-    ep_record_set_num(r, EP_K_SINCE, f->since);
-    if (f->step >= 0)
-        ep_record_set_int(r, EP_K_STEP, f->step);
-    ep_record_set_num(r, EP_K_FACTOR, f->factor);
-    ep_record_set_num(r, EP_K_P, f->p);
-    ep_record_set_str(r, EP_K_CAUSE, f->cause);
-    ep_record_set_str(r, EP_K_EVIDENCE, f->evidence);
-    ep_record_set_num(r, EP_K_GPU_HOURS, f->gpu_hours);
-}
-
-/* Append text in lines of at most 80 columns, each behind the indent. */
-static void add_wrapped(struct ep_buf *b, const char *text)
-{
-    size_t column = 0;
-
-    while (*text) {
-        size_t word = strcspn(text, " ");
-
-        if (column && column + 1 + word > COLUMNS) {
-            ep_buf_addc(b, '\n');
-            column = 0;
-        }
-        if (!column) {
-            ep_buf_addf(b, "%*s", INDENT, "");
-            column = INDENT;
-        } else {
-            ep_buf_addc(b, ' ');
-            column++;
-        }
-        ep_buf_add(b, text, word);
-        column += word;
-        text += word;
-        text += *text == ' ';
-    }
-    ep_buf_addc(b, '\n');
-}
-
-static void add_clock(struct ep_buf *b, double ts)
-{
-    time_t whole = (time_t)(ts < 1e12 ? ts : 0);
-    struct tm tm;
-    char s[16] = "?";
-
-    if (ts < 1e12 && localtime_r(&whole, &tm))
-        (void)strftime(s, sizeof s, "%H:%M:%S", &tm);
-    ep_buf_adds(b, s);
-}
-
-/* "rank=1 (n17)", "lm/rank=1 (n17)", "job lm" */
-static void add_who(struct ep_buf *b, const struct ep_finding *f)
-{
-    if (!f->id)
-        ep_buf_adds(b, f->job ? "job " : "job");
-    if (f->job)
-        ep_buf_add_escaped(b, f->job, strlen(f->job));
-    if (f->id) {
-        ep_buf_adds(b, f->job ? "/" : "");
-        ep_buf_add_escaped(b, f->id, strlen(f->id));
-    }
-    if (f->host && f->scope != EP_SCOPE_HOST) {
-        ep_buf_adds(b, " (");
-        ep_buf_add_escaped(b, f->host, strlen(f->host));
-        ep_buf_addc(b, ')');
-    }
-}
-
-/* "2.03x since step 118", "2.03x since 14:22:31" */
-static void add_since(struct ep_buf *b, const struct ep_finding *f)
-{
-    if (f->kind == EP_FINDING_MISSING)
-        ep_buf_adds(b, " since ");
-    else
-        ep_buf_addf(b, f->factor < 1000 ? " %.2fx since " : " %.3gx since ",
-                    f->factor);
-    if (f->step >= 0)
-        ep_buf_addf(b, "step %lld", (long long)f->step);
-    else
-        add_clock(b, f->since);
-}
-
-/*
- * 14:22:31  ONSET   rank=1 (n17) 2.03x since step 118, sure 0.99
- *           cpu-contention: busy per micro-batch 21.3 ms -> 43.1 ms
- *
- * Names are never cut; a long one has the rest of its line below it.
- */
-static void to_text(const struct ep_finding *f, struct ep_buf *b)
-{
-    static const char *const names[] = {"ONSET ", "relief", "spike ",
-                                        "MISSING"};
-    struct ep_buf line;
-
-    ep_buf_init(&line);
-    add_clock(&line, f->ts);
-    ep_buf_addf(b, "%-8s  %s  ", line.ptr, names[f->kind]);
-    add_who(b, f);
-    ep_buf_reset(&line);
-    add_since(&line, f);
-    ep_buf_addf(&line, ", sure %.2f", f->p);
-    if (b->len + line.len > COLUMNS)
-        ep_buf_addf(b, "\n%*s", INDENT - 1, "");
-    ep_buf_adds(b, line.ptr);
-    ep_buf_addc(b, '\n');
-    ep_buf_reset(&line);
-    ep_buf_addf(&line, "%s: ", f->cause);
-    ep_buf_add_escaped(&line, f->evidence, strlen(f->evidence));
-    if (!isnan(f->gpu_hours))
-        ep_buf_addf(&line, ", %.2g device hours lost", f->gpu_hours);
-    add_wrapped(b, line.ptr);
-    ep_buf_free(&line);
-}
 
 static void pass_on(struct run *run)
 {
@@ -224,24 +108,43 @@ static void pass_on(struct run *run)
     run->held = NULL;
 }
 
+/* --explain: what is said of an event, kept until it is known if it is the
+   one. */
+static void explain(struct run *run, const struct ep_finding *f,
+                    const struct ep_record *r, enum ep_event_news news)
+{
+    struct ep_buf *b = ep_pick_take(run->pick, r);
+    struct ep_explain x;
+
+    if (!b)
+        return;
+    if (opt.io.format == EP_CLI_JSONL) {
+        ep_record_print(r, b);
+        return;
+    }
+    ep_event_print_text(r, news, b);
+    if (ep_watch_explain(run->watch, &x))
+        ep_explain_print(&x, f, 10, b);
+}
+
 static void on_finding(void *ctx, const struct ep_finding *f)
 {
     struct run *run = ctx;
+    enum ep_event_news news;
     struct ep_record r;
 
-    run->onsets += f->kind == EP_FINDING_ONSET;
-    run->reliefs += f->kind == EP_FINDING_RELIEF;
-    run->spikes += f->kind == EP_FINDING_SPIKE;
-    run->missing += f->kind == EP_FINDING_MISSING;
+    ep_feed_event(f, &r);
+    news = ep_tally_event(run->tally, &r);
     if (f->kind == EP_FINDING_SPIKE && opt.no_spikes)
         return;
     pass_on(run); /* only a record that was accepted leads to a finding */
-    if (opt.io.format == EP_CLI_TEXT) {
+    if (run->pick) {
+        explain(run, f, &r, news);
+    } else if (opt.io.format == EP_CLI_TEXT) {
         ep_buf_reset(&run->io.text);
-        to_text(f, &run->io.text);
+        ep_event_print_text(&r, news, &run->io.text);
         (void)fwrite(run->io.text.ptr, 1, run->io.text.len, run->io.out);
-    } else {
-        to_record(f, &r);
+    } else if (opt.io.format != EP_CLI_NAGIOS) {
         ep_filter_write(&run->io, &r);
     }
 }
@@ -270,153 +173,77 @@ static void on_iteration(void *ctx, const struct ep_calls_step *x)
         return;
     }
     run->iterations++;
-    ep_record_begin(&r, EP_STEP);
-    ep_record_set_num(&r, EP_K_TS, x->ts);
-    if (x->job.len)
-        ep_record_set_span(&r, EP_K_JOB, x->job);
-    if (x->host.len)
-        ep_record_set_span(&r, EP_K_HOST, x->host);
-    ep_record_set_int(&r, EP_K_RANK, x->rank);
-    ep_record_set_int(&r, EP_K_STEP, x->step);
-    ep_record_set_num(&r, EP_K_DUR, x->dur);
-    ep_record_set_num(&r, EP_K_BUSY, x->busy);
+    ep_feed_iteration(x, &r);
     ep_filter_write(&run->io, &r);
 }
 
-/* Where in the job a rank is, if the record says it. */
-static struct ep_place place_of(const struct ep_record *r)
-{
-    struct ep_place p = {
-        .dp = ep_record_int(r, EP_K_DP, -1),
-        .pp = ep_record_int(r, EP_K_PP, -1),
-        .tp = ep_record_int(r, EP_K_TP, -1),
-    };
-
-    p.known = p.dp >= 0 || p.pp >= 0 || p.tp >= 0;
-    return p;
-}
-
-/* A number that is > 0 where it is told. */
-static double amount_of(const struct ep_record *r, enum ep_key key)
-{
-    return ep_record_has(r, key) ? ep_record_num(r, key) : 0;
-}
-
-static int take_call(struct ep_calls *calls, const struct ep_record *r,
+/* A step that a rank, or the job, tells itself: better than what we find. */
+static int take_step(struct run *run, const struct ep_record *r,
                      struct ep_error *err)
 {
-    struct ep_call c = {
-        .job = ep_record_str(r, EP_K_JOB),
-        .host = ep_record_str(r, EP_K_HOST),
-        .op = ep_record_str(r, EP_K_OP),
-        .comm = ep_record_str(r, EP_K_COMM),
-        .rank = ep_record_int(r, EP_K_RANK, -1),
-        .pid = ep_record_int(r, EP_K_PID, -1),
-        .nranks = ep_record_int(r, EP_K_NRANKS, -1),
-        .comm_rank = ep_record_int(r, EP_K_COMM_RANK, -1),
-        .peer = ep_record_int(r, EP_K_PEER, -1),
-        .bytes = ep_record_int(r, EP_K_BYTES, -1),
-        .seq = ep_record_int(r, EP_K_SEQ, -1),
-        .place = place_of(r),
-        .p2p = r->type == EP_P2P,
-        .ts = ep_record_num(r, EP_K_TS),
-        .dur = ep_record_num(r, EP_K_DUR),
-    };
+    struct ep_watch_step s;
 
-    return ep_calls_take(calls, &c, err);
-}
-
-/* A sensor; of a record of another type, which GPU its rank runs on. */
-static int take_gauge(struct ep_watch *w, const struct ep_record *r,
-                      struct ep_error *err)
-{
-    struct ep_watch_gauge x = {
-        .job = ep_record_str(r, EP_K_JOB),
-        .host = ep_record_str(r, EP_K_HOST),
-        .gpu = ep_record_str(r, EP_K_GPU),
-        .name = ep_record_str(r, EP_K_NAME),
-        .rank = ep_record_int(r, EP_K_RANK, -1),
-        .gpu_index = ep_record_int(r, EP_K_GPU_INDEX, -1),
-        .ts = ep_record_num(r, EP_K_TS),
-        .value = ep_record_num(r, EP_K_VALUE),
-    };
-
-    return r->type == EP_GAUGE ? ep_watch_gauge(w, &x, err)
-                               : ep_watch_device(w, &x, err);
-}
-
-/* A step that a rank, or the job, tells itself: better than what we find. */
-static int take_step(struct run *run, struct ep_watch *w,
-                     const struct ep_record *r, struct ep_error *err)
-{
-    struct ep_watch_step s = {
-        .job = ep_record_str(r, EP_K_JOB),
-        .host = ep_record_str(r, EP_K_HOST),
-        .worker = ep_record_str(r, EP_K_WORKER),
-        .rank = ep_record_int(r, EP_K_RANK, -1),
-        .place = place_of(r),
-        .ts = ep_record_num(r, EP_K_TS),
-        .step = ep_record_int(r, EP_K_STEP, -1),
-        .dur = ep_record_num(r, EP_K_DUR),
-        .busy = ep_record_num(r, EP_K_BUSY),
-        .mb = ep_record_int(r, EP_K_MB, -1),
-        .tokens = amount_of(r, EP_K_TOKENS),
-        .flops = amount_of(r, EP_K_FLOPS),
-    };
-
+    ep_feed_step(r, &s);
     if (!s.worker.len && ep_calls_mute(run->calls, s.job, err) < 0)
         return EP_ELIMIT;
-    if ((ep_record_has(r, EP_K_GPU) || ep_record_has(r, EP_K_GPU_INDEX)) &&
-        take_gauge(w, r, err) < 0)
-        return EP_ELIMIT;
-    return ep_watch_step(w, &s, err);
+    if (ep_record_has(r, EP_K_GPU) || ep_record_has(r, EP_K_GPU_INDEX)) {
+        struct ep_watch_gauge device;
+
+        ep_feed_gauge(r, &device);
+        if (ep_watch_device(run->watch, &device, err) < 0)
+            return EP_ELIMIT;
+    }
+    return ep_watch_step(run->watch, &s, err);
 }
 
-static int take_probe(struct ep_watch *w, const struct ep_record *r,
+static int take_gauge(struct run *run, const struct ep_record *r,
                       struct ep_error *err)
 {
-    struct ep_span better = ep_record_str(r, EP_K_BETTER);
-    struct ep_watch_probe s = {
-        .job = ep_record_str(r, EP_K_JOB),
-        .host = ep_record_str(r, EP_K_HOST),
-        .gpu = ep_record_str(r, EP_K_GPU),
-        .test = ep_record_str(r, EP_K_TEST),
-        .dtype = ep_record_str(r, EP_K_DTYPE),
-        .unit = ep_record_str(r, EP_K_UNIT),
-        .rank = ep_record_int(r, EP_K_RANK, -1),
-        .size = ep_record_int(r, EP_K_SIZE, -1),
-        .ts = ep_record_num(r, EP_K_TS),
-        .value = ep_record_num(r, EP_K_VALUE),
-        .high_is_better = ep_span_eq(better, "high"),
-        .spread = ep_record_num(r, EP_K_SPREAD),
-        .ref_own = ep_record_num(r, EP_K_REF_OWN),
-    };
+    struct ep_watch_gauge x;
 
-    if (!s.high_is_better && !ep_span_eq(better, "low"))
-        return ep_error_set(err, EP_EFORMAT, "better is not high or low");
-    return ep_watch_probe(w, &s, err);
+    ep_feed_gauge(r, &x);
+    return ep_watch_gauge(run->watch, &x, err);
 }
 
-static int take(struct run *run, struct ep_watch *w, const struct ep_record *r,
+static int take_probe(struct run *run, const struct ep_record *r,
+                      struct ep_error *err)
+{
+    struct ep_watch_probe s;
+
+    if (ep_feed_probe(r, &s, err) < 0)
+        return EP_EFORMAT;
+    return ep_watch_probe(run->watch, &s, err);
+}
+
+static int take_call(struct run *run, const struct ep_record *r,
+                     struct ep_error *err)
+{
+    struct ep_call c;
+
+    ep_feed_call(r, &c);
+    return ep_calls_take(run->calls, &c, err);
+}
+
+static int take(struct run *run, const struct ep_record *r,
                 struct ep_error *err)
 {
     int rc = 0;
 
     if (r->type == EP_COLL || r->type == EP_P2P)
-        return take_call(run->calls, r, err);
+        return take_call(run, r, err);
     if (opt.iterations)
         return 0;
     switch (r->type) {
     case EP_STEP:
-        rc = take_step(run, w, r, err);
+        rc = take_step(run, r, err);
         run->steps += rc == 0;
         return rc;
     case EP_PROBE:
-        rc = take_probe(w, r, err);
+        rc = take_probe(run, r, err);
         run->probes += rc == 0;
         return rc;
     case EP_GAUGE:
-        return take_gauge(w, r, err);
+        return take_gauge(run, r, err);
     default:
         return 0;
     }
@@ -432,7 +259,7 @@ static int detect(struct run *run, struct ep_watch *w, struct ep_error *err)
         struct ep_error why;
 
         run->held = opt.tee ? r : NULL;
-        if (take(run, w, r, &why) < 0 || signs_take(&run->signs, r, &why) < 0) {
+        if (take(run, r, &why) < 0 || ep_signs_take(&run->signs, r, &why) < 0) {
             run->held = NULL;
             rc = ep_filter_reject(&run->io, &why, err);
             if (rc < 0)
@@ -447,64 +274,70 @@ static int detect(struct run *run, struct ep_watch *w, struct ep_error *err)
     return rc;
 }
 
-/* Keep the slowest; of equal ones those that came first. */
-static void on_slow(void *ctx, const struct ep_finding *f)
+static void on_open(void *ctx, const struct ep_finding *f)
 {
-    struct slow *slow = ctx;
-    size_t at = slow->n;
-    struct ep_buf line;
+    struct run *run = ctx;
+    struct ep_record r;
 
-    slow->all++;
-    while (at > 0 && slow->factor[at - 1] < f->factor)
-        at--;
-    if (at == SLOW_MAX)
-        return;
-    if (slow->n == SLOW_MAX)
-        free(slow->line[SLOW_MAX - 1]);
-    else
-        slow->n++;
-    for (size_t i = slow->n - 1; i > at; i--) {
-        slow->factor[i] = slow->factor[i - 1];
-        slow->line[i] = slow->line[i - 1];
-    }
-    ep_buf_init(&line);
-    ep_buf_adds(&line, f->kind == EP_FINDING_MISSING ? "missing: " : "slow: ");
-    add_who(&line, f);
-    add_since(&line, f);
-    slow->factor[at] = f->factor;
-    slow->line[at] = ep_strndup(line.ptr, line.len);
-    ep_buf_free(&line);
+    ep_feed_event(f, &r);
+    ep_tally_open(run->tally, &r);
 }
 
-static void summarise(const struct run *run, const struct ep_watch *w)
+static void add_read(const struct run *run, struct ep_buf *b)
 {
-    struct slow slow = {.n = 0};
-
-    if (opt.io.format != EP_CLI_TEXT || opt.io.quiet || opt.iterations)
-        return;
-    ep_watch_open(w, on_slow, &slow);
-    for (size_t i = 0; i < slow.n; i++) {
-        (void)fprintf(run->io.out, "still %s\n", slow.line[i]);
-        free(slow.line[i]);
-    }
-    if (slow.all > slow.n)
-        (void)fprintf(run->io.out, "... and %llu more\n",
-                      (unsigned long long)(slow.all - slow.n));
-    (void)fprintf(run->io.out,
-                  "%llu onset%s, %llu relief%s, %llu spike%s in %llu step "
-                  "and %llu probe records",
-                  (unsigned long long)run->onsets, run->onsets == 1 ? "" : "s",
-                  (unsigned long long)run->reliefs,
-                  run->reliefs == 1 ? "" : "s", (unsigned long long)run->spikes,
-                  run->spikes == 1 ? "" : "s", (unsigned long long)run->steps,
-                  (unsigned long long)run->probes);
-    if (run->missing)
-        (void)fprintf(run->io.out, ", %llu missing",
-                      (unsigned long long)run->missing);
+    ep_buf_addf(b, "%llu step and %llu probe records",
+                (unsigned long long)run->steps,
+                (unsigned long long)run->probes);
     if (run->iterations)
-        (void)fprintf(run->io.out, " and %llu iterations",
-                      (unsigned long long)run->iterations);
-    (void)fputc('\n', run->io.out);
+        ep_buf_addf(b, " and %llu iterations",
+                    (unsigned long long)run->iterations);
+}
+
+/* Text: what is still slow, and what there was. */
+static void summarise(struct run *run)
+{
+    struct ep_buf *b = &run->io.text;
+
+    if (opt.io.format != EP_CLI_TEXT || opt.io.quiet || opt.iterations ||
+        run->pick)
+        return;
+    ep_buf_reset(b);
+    ep_watch_open(run->watch, on_open, run);
+    ep_tally_print_open(run->tally, b);
+    ep_tally_print_counts(run->tally, b);
+    ep_buf_adds(b, " in ");
+    add_read(run, b);
+    ep_buf_addc(b, '\n');
+    (void)fwrite(b->ptr, 1, b->len, run->io.out);
+}
+
+/* A message is text of the check. */
+static void keep_message(void *ctx, const char *message)
+{
+    ep_tally_message(ctx, message);
+}
+
+/* -f nagios: the check is all that is written, and comes last. */
+static int print_check(void *ctx, int status, FILE *out)
+{
+    struct run *run = ctx;
+    struct ep_buf b, read;
+    struct ep_nagios how = {.name = "SKEWDETECT",
+                            .warning = opt.warning,
+                            .critical = opt.critical,
+                            .trouble = status == EP_NAGIOS_UNKNOWN};
+
+    ep_buf_init(&b);
+    ep_buf_init(&read);
+    add_read(run, &read);
+    how.read = read.ptr;
+    ep_watch_open(run->watch, on_open, run);
+    status = ep_tally_print_nagios(run->tally, &how, &b);
+    (void)fwrite(b.ptr, 1, b.len, out);
+    ep_buf_free(&b);
+    ep_buf_free(&read);
+    ep_cli_divert(NULL, NULL);
+    return status;
 }
 
 /* -v: what was read, and how the calls repeat. */
@@ -537,7 +370,7 @@ static const char *why_idle(const struct run *run)
 {
     struct ep_calls_summary s;
 
-    if (run->steps || run->probes || run->iterations || run->missing)
+    if (run->steps || run->probes || run->iterations)
         return NULL;
     ep_calls_sum(run->calls, &s);
     if (!s.calls)
@@ -551,65 +384,129 @@ static const char *why_idle(const struct run *run)
                  "have no times";
 }
 
-static int run_all(const char *const *paths, int n, struct ep_error *err)
+static struct ep_watch *new_watch(struct run *run, struct ep_error *err)
 {
     struct ep_watch_config config = EP_WATCH_DEFAULTS;
-    struct run run = {.held = NULL};
-    struct ep_watch *w;
-    int rc;
 
     config.pace.min_change = config.peers.min_change = opt.min_change;
     config.pace.confirm = (unsigned)opt.confirm;
     if (config.pace.settle <= config.pace.confirm)
         config.pace.settle = config.pace.confirm + 1;
+    config.pace.hazard = opt.hazard;
+    config.pace.z = opt.z;
+    config.pace.spike_factor = opt.spike;
     config.window = opt.window;
     config.silence.floor_s = opt.hang;
-    w = ep_watch_new(&config, on_finding, &run, err);
-    if (!w)
+    return ep_watch_new(&config, on_finding, run, err);
+}
+
+/* All of the input, and what comes behind it. */
+static int run_open(struct run *run, struct ep_error *err)
+{
+    int rc = detect(run, run->watch, err);
+    const struct ep_buf *said = NULL;
+    const char *idle = why_idle(run);
+    struct ep_buf why;
+
+    ep_buf_init(&why);
+    if (rc == 0)
+        summarise(run);
+    if (run->pick && !idle) {
+        said = ep_pick_choose(run->pick, &why);
+        if (said)
+            (void)fwrite(said->ptr, 1, said->len, run->io.out);
+        else
+            idle = why.ptr;
+    }
+    if (opt.io.verbose)
+        tell(run);
+    rc = ep_filter_close(&run->io, rc, idle, ep_tally_found(run->tally), err);
+    ep_buf_free(&why);
+    return rc;
+}
+
+static int run_all(const char *const *paths, int n, struct ep_error *err)
+{
+    struct run run = {.held = NULL};
+    int rc;
+
+    run.watch = new_watch(&run, err);
+    if (!run.watch)
         return err->code;
-    run.watch = w;
-    signs_init(&run.signs, opt.iterations ? NULL : w);
-    opt.io.idle = signs_idle;
+    ep_signs_init(&run.signs, opt.iterations ? NULL : run.watch);
+    opt.io.idle = ep_signs_idle;
     opt.io.idle_ctx = &run.signs;
     run.calls = ep_calls_new(on_iteration, &run);
+    run.tally = ep_tally_new();
+    run.pick = opt.explain ? ep_pick_new(opt.explain) : NULL;
+    if (opt.io.format == EP_CLI_NAGIOS)
+        ep_cli_divert(keep_message, run.tally);
     rc = ep_filter_open(&run.io, &opt.io, paths, n, err);
-    if (rc == 0) {
-        rc = detect(&run, w, err);
-        if (rc == 0)
-            summarise(&run, w);
-        if (opt.io.verbose)
-            tell(&run);
-        rc = ep_filter_close(&run.io, rc, why_idle(&run),
-                             run.onsets + run.missing > 0, err);
+    if (opt.io.format == EP_CLI_NAGIOS && rc == 0) {
+        run.io.at_end = print_check;
+        run.io.at_end_ctx = &run;
+    } else if (opt.io.format == EP_CLI_NAGIOS) {
+        ep_cli_check(true);
     }
+    if (rc == 0)
+        rc = run_open(&run, err);
     ep_calls_free(run.calls);
-    ep_watch_free(w);
+    ep_tally_free(run.tally);
+    ep_pick_free(run.pick);
+    ep_watch_free(run.watch);
     return rc;
+}
+
+/* Options that do not go together; NULL if all do. */
+static const char *check_options(void)
+{
+    bool records = opt.io.format == EP_CLI_JSONL ||
+                   opt.io.format == EP_CLI_TSV || opt.io.format == EP_CLI_PROM;
+
+    if (opt.tee && opt.iterations)
+        return "cannot use --tee with --iterations";
+    if (opt.tee && opt.io.format != EP_CLI_JSONL)
+        return "cannot use --tee with that form of output: it needs jsonl";
+    if (opt.iterations && !records)
+        return opt.io.format == EP_CLI_TEXT
+                   ? "cannot use --iterations with text: it prints records"
+                   : "cannot use --iterations with nagios: it prints records";
+    if (opt.explain && (opt.tee || opt.iterations))
+        return "cannot use --explain with --tee or --iterations";
+    if (opt.explain && opt.io.format != EP_CLI_TEXT &&
+        opt.io.format != EP_CLI_JSONL)
+        return "cannot use --explain with that form of output: it needs text "
+               "or jsonl";
+    if (opt.warning > opt.critical)
+        return "cannot use --warning: it is above --critical";
+    return NULL;
 }
 
 int main(int argc, char **argv)
 {
     struct ep_error err = {.code = 0};
-    int first = ep_cli_begin(&program, argc, argv), status;
+    const char *wrong;
+    int first, status;
 
-    if (opt.io.format < 0 && (opt.tee || opt.iterations) && !opt.io.columns)
-        opt.io.format = EP_CLI_JSONL;
-    ep_filter_format(&opt.io);
-    if (opt.tee && (opt.io.format != EP_CLI_JSONL || opt.iterations)) {
-        ep_cli_warn(
-            opt.iterations
-                ? "cannot use --tee with --iterations"
-                : "cannot use --tee with that form of output: it needs jsonl");
-        return EP_EXIT_TROUBLE;
+    ep_cli_expect_check(argc, argv);
+    first = ep_cli_begin(&program, argc, argv);
+    ep_cli_check(opt.io.format == EP_CLI_NAGIOS);
+    if (opt.io.format < 0 && !opt.io.columns) {
+        if (opt.explain)
+            opt.io.format = EP_CLI_TEXT;
+        else if (opt.tee || opt.iterations)
+            opt.io.format = EP_CLI_JSONL;
     }
-    if (opt.iterations && opt.io.format == EP_CLI_TEXT) {
-        ep_cli_warn("cannot use --iterations with text: it prints records");
-        return EP_EXIT_TROUBLE;
+    ep_filter_format(&opt.io);
+    wrong = check_options();
+    if (wrong) {
+        ep_cli_warn("%s", wrong);
+        return ep_cli_end(ep_cli_trouble());
     }
     status = run_all((const char *const *)argv + first, argc - first, &err);
     if (status < 0) {
         ep_cli_error(&err);
-        status = EP_EXIT_TROUBLE;
+        status = ep_cli_trouble();
     }
     return ep_cli_end(status);
 }

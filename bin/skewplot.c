@@ -100,6 +100,7 @@ static void take_event(struct ep_plots *p, const struct ep_record *r)
         .scope = ep_record_str(r, EP_K_SCOPE),
         .id = ep_record_str(r, EP_K_ID),
         .cause = ep_record_str(r, EP_K_CAUSE),
+        .eid = ep_record_str(r, EP_K_EID),
         .step = ep_record_int(r, EP_K_STEP, -1),
         .since = ep_record_num(r, EP_K_SINCE),
         .factor = ep_record_num(r, EP_K_FACTOR),

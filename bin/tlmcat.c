@@ -458,6 +458,7 @@ int main(int argc, char **argv)
         !(opt.io.interval > 0))
         idle = "cannot read anything: no file of a known format was given";
     rc = ep_filter_close(&run.io, rc, idle, run.out == 0, &err);
+    ep_record_text_free(&run.text);
     free_clocks(&run);
     ep_patterns_free(patterns);
     return ep_cli_end(rc);

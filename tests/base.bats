@@ -238,7 +238,7 @@ bad() {
     run -2 --separate-stderr skewdetect --min-change nan
     [ "$stderr" = "skewdetect: cannot use 'nan' for --min-change: not a number" ]
     run -2 --separate-stderr skewdetect -f xml
-    [ "$stderr" = "skewdetect: cannot use 'xml' for --format: not one of text|jsonl|tsv|prom" ]
+    [ "$stderr" = "skewdetect: cannot use 'xml' for --format: not one of text|jsonl|tsv|prom|nagios" ]
     run -2 --separate-stderr gpuprobe extra
     [ "$stderr" = "gpuprobe: cannot use operand 'extra': none is taken" ]
 }

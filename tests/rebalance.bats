@@ -194,13 +194,36 @@ two() {
 
 @test "spikes and missing ranks are no reason to plan" {
     { two; event spike rank rank=1 1.5 1 9; event missing rank rank=1 1.6 1 9; } >in
-    run -0 rebalance layout in
+    run -0 --separate-stderr rebalance layout in
+    [ "$stderr" = "rebalance: rank=1 is missing: shares do not help, a restart without it does" ]
     run -0 short <<<"$output"
     [ "$output" = "0:6>8 1:6>4 +50% -@1" ] # at the end, not for an event
     event spike rank rank=1 1.5 1 9 >in
     run -2 --separate-stderr rebalance layout in
     [ -z "$output" ]
     [ "$stderr" = "rebalance: cannot plan: no step has busy and mb, no event names a rank or group" ]
+}
+
+@test "events of stages, links and groups, and what their updates say" {
+    # what the steps tell counts, whatever the scope
+    local what
+    for what in "stage pp=0" "link src=n1,dst=n2" "group comm=0x1f" "host host=n1" "job x"; do
+        # shellcheck disable=SC2086 # scope and id
+        { two; event onset $what 2 1 9; } >in
+        run -0 --separate-stderr rebalance layout in
+        [ -z "$stderr" ]
+        run -0 short <<<"$output"
+        [ "$output" = "0:6>8 1:6>4 +50% e1@2" ]
+    done
+    # the factor of a link is no pace
+    event onset group dp=1 10 5 2 | jq -c '.cause = "link"' >in
+    run -2 --separate-stderr rebalance layout in
+    [[ $stderr == *"no event names a rank or group" ]]
+    # first it was the job, then rank 0, then rank 1
+    { event onset job "" 10 5 2; event onset rank rank=0 11 5 2; event onset rank rank=1 12 5 2; } >in
+    run -0 rebalance layout in
+    run -0 short <<<"$output"
+    [ "${lines[-1]}" = "0:4>8 1:8>4 +100% e1@12" ]
 }
 
 @test "when no plan helps it says so" {

@@ -100,6 +100,17 @@ END
     done
 }
 
+@test "an onset with an eid that was seen before replaces that one" {
+    event() {
+        printf '{"type":"event","ts":3,"eid":"%s","kind":"%s","scope":"%s","id":"%s","since":2,"step":2,"factor":%s}\n' "$@"
+    }
+    { steps 0 5 20; event e onset job x 3; event e onset host host=n7 2; event f onset rank rank=0 1.5
+        event g missing rank rank=0 1; } >in
+    run -0 skewplot -k pace -f svg in
+    [[ $output == *"3 events"* && $output == *"host=n7 2.00x"* ]]
+    [[ $output != *"x 3.00x"* ]]
+}
+
 @test "what is drawn follows from the input, -k overrides" {
     worker 0 0 1.5 >whatif
     link a b 1e9 >links

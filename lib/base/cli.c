@@ -4,6 +4,7 @@
 
 #include "base/cli.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -15,6 +16,9 @@
 static const char *program = "evenpace";
 static void (*before_message)(void *ctx);
 static void *before_message_ctx;
+static void (*divert)(void *ctx, const char *message);
+static void *divert_ctx;
+static int trouble = EP_EXIT_TROUBLE;
 
 static void fill_standard_descriptors(void)
 {
@@ -40,7 +44,7 @@ int ep_cli_begin(const struct ep_program *prog, int argc, char **argv)
     rc = ep_opt_parse(prog, argc, argv, &operand, &err);
     if (rc < 0) {
         ep_cli_error(&err);
-        exit(EP_EXIT_TROUBLE);
+        exit(trouble);
     }
     if (rc == EP_OPT_DONE)
         exit(ep_cli_end(EP_EXIT_CLEAN));
@@ -72,8 +76,59 @@ void ep_cli_warn(const char *fmt, ...)
     va_start(ap, fmt);
     n = vsnprintf(line, sizeof line, fmt, ap);
     va_end(ap);
-    if (n >= 0)
+    if (n >= 0 && divert)
+        divert(divert_ctx, line);
+    else if (n >= 0)
         (void)fprintf(stderr, "%s: %s\n", program, line);
+}
+
+void ep_cli_divert(void (*fn)(void *ctx, const char *message), void *ctx)
+{
+    divert = fn;
+    divert_ctx = ctx;
+}
+
+void ep_cli_set_trouble(int status)
+{
+    trouble = status;
+}
+
+int ep_cli_trouble(void)
+{
+    return trouble;
+}
+
+/* "SKEWDETECT UNKNOWN - message": a '|' would begin data. */
+static void say_unknown(void *ctx, const char *message)
+{
+    (void)ctx;
+    for (const char *p = program; *p; p++)
+        (void)putchar(toupper((unsigned char)*p));
+    (void)fputs(" UNKNOWN - ", stdout);
+    for (const char *p = message; *p; p++)
+        (void)putchar(*p == '|' ? '/' : *p);
+    (void)putchar('\n');
+}
+
+void ep_cli_check(bool is_check)
+{
+    ep_cli_divert(is_check ? say_unknown : NULL, NULL);
+    ep_cli_set_trouble(is_check ? EP_CHECK_UNKNOWN : EP_EXIT_TROUBLE);
+}
+
+void ep_cli_expect_check(int argc, char **argv)
+{
+    static const char word[] = "nagios";
+
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        size_t n = strlen(argv[i]), k = sizeof word - 1;
+
+        if (n < k || strcmp(argv[i] + n - k, word) != 0)
+            continue;
+        /* -fnagios and --format=nagios, or a word behind -f */
+        if (n > k ? *argv[i] == '-' : i > 1 && *argv[i - 1] == '-')
+            ep_cli_check(true);
+    }
 }
 
 void ep_cli_error(const struct ep_error *err)
@@ -95,5 +150,5 @@ int ep_cli_end(int status)
         (void)ep_error_sys(&err, errnum, "cannot write standard output");
         ep_cli_error(&err);
     }
-    return EP_EXIT_TROUBLE;
+    return trouble;
 }

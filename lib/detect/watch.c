@@ -303,7 +303,10 @@ void ep_watch_report(struct ep_watch *w, const struct series *s,
     as->factor = f->factor;
     as->p = f->p;
     f->eid = as->eid;
+    w->reporting = s;
+    w->finding = f;
     w->fn(w->ctx, f);
+    w->reporting = NULL;
     free(once.eid);
 }
 

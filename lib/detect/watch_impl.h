@@ -110,6 +110,9 @@ struct ep_watch {
     struct ep_watch_config config;
     void (*fn)(void *ctx, const struct ep_finding *f);
     void *ctx;
+    /* what fn is told of, while it is (explain.h); NULL else */
+    const struct series *reporting;
+    const struct ep_finding *finding;
     struct ep_intern *job_names, *series_names, *group_names, *device_names;
     struct ep_intern *episode_names;
     size_t total; /* of EP_WATCH_MAX_SERIES */

@@ -50,6 +50,7 @@ struct ep_plots *ep_plots_new(unsigned wanted)
     p->whole = (double)NAN;
     p->names = ep_intern_new();
     p->ends = ep_intern_new();
+    p->episodes = ep_intern_new();
     p->ops = ep_intern_new();
     keys_init(&p->steps.who, sizeof(struct who));
     keys_init(&p->losses.who, sizeof(struct who));
@@ -67,6 +68,7 @@ void ep_plots_free(struct ep_plots *p)
     }
     ep_intern_free(p->names);
     ep_intern_free(p->ends);
+    ep_intern_free(p->episodes);
     ep_intern_free(p->ops);
     keys_free(&p->steps.who);
     keys_free(&p->losses.who);
@@ -74,6 +76,7 @@ void ep_plots_free(struct ep_plots *p)
     free(p->steps.v);
     free(p->losses.v);
     free(p->event);
+    free(p->onset);
     for (int k = 0; k < COSTS; k++)
         free(p->cost[k].v);
     free(p->link);
@@ -225,11 +228,40 @@ static void describe(struct event *e, const struct ep_plot_event *of)
     ep_buf_free(&b);
 }
 
+/* Where an event goes: to the place of the onset that it replaces, or behind
+   all others. */
+static size_t place_of(struct ep_plots *p, const struct ep_plot_event *e,
+                       bool onset)
+{
+    size_t known = ep_intern_count(p->episodes);
+    struct ep_buf key;
+    long i;
+
+    if (!onset || !e->eid.len)
+        return p->events;
+    ep_buf_init(&key);
+    ep_buf_addf(&key, "%zu:", e->job.len);
+    ep_buf_add(&key, e->job.len ? e->job.ptr : "", e->job.len);
+    ep_buf_add(&key, e->eid.ptr, e->eid.len);
+    i = ep_intern_add(p->episodes, (struct ep_span){key.ptr, key.len},
+                      EP_PLOT_EVENTS);
+    ep_buf_free(&key);
+    if (i < 0)
+        return p->events;
+    if ((size_t)i == known) {
+        p->onset =
+            ep_grow(p->onset, &p->onset_cap, known + 1, sizeof *p->onset);
+        p->onset[i] = p->events;
+    }
+    return p->onset[i];
+}
+
 void ep_plots_event(struct ep_plots *p, const struct ep_plot_event *e)
 {
     struct event v = {.since = bounded(e->since, LAST_TIME),
                       .factor = isnan(e->factor) ? 1 : e->factor,
                       .step = e->step};
+    size_t at;
 
     if (!wants(p, EP_PLOT_PACE))
         return;
@@ -237,13 +269,21 @@ void ep_plots_event(struct ep_plots *p, const struct ep_plot_event *e)
         p->left_out++;
         return;
     }
-    v.kind = ep_span_eq(e->kind, "relief")  ? EP_MARK_RELIEF
-             : ep_span_eq(e->kind, "onset") ? EP_MARK_ONSET
-                                            : EP_MARK_SPIKE;
+    v.kind = ep_span_eq(e->kind, "relief") ? EP_MARK_RELIEF
+             : ep_span_eq(e->kind, "onset") || ep_span_eq(e->kind, "missing")
+                 ? EP_MARK_ONSET
+                 : EP_MARK_SPIKE;
     v.rank = id_number(e->id, "rank=");
     describe(&v, e);
-    p->event = ep_grow(p->event, &p->event_cap, p->events + 1, sizeof v);
-    p->event[p->events++] = v;
+    at = place_of(p, e, v.kind == EP_MARK_ONSET);
+    if (at < p->events) {
+        free(p->event[at].label);
+        free(p->event[at].title);
+    } else {
+        p->event = ep_grow(p->event, &p->event_cap, p->events + 1, sizeof v);
+        p->events++;
+    }
+    p->event[at] = v;
 }
 
 void ep_plots_whatif(struct ep_plots *p, const struct ep_plot_whatif *w)

@@ -57,10 +57,11 @@ struct ep_plot_step {
 void ep_plots_step(struct ep_plots *p, const struct ep_plot_step *s);
 
 struct ep_plot_event {
-    struct ep_span job, kind, scope, id, cause;
+    struct ep_span job, kind, scope, id, cause, eid;
     int64_t step;
     double since, factor;
 };
+/* An onset replaces one with the same job and eid: it knows better. */
 void ep_plots_event(struct ep_plots *p, const struct ep_plot_event *e);
 
 struct ep_plot_whatif {

@@ -81,6 +81,9 @@ struct ep_plots {
     bool any_busy, any_rank; /* of steps */
     struct event *event;
     size_t events, event_cap;
+    struct ep_intern *episodes; /* by job and eid */
+    size_t *onset;              /* of each, which event */
+    size_t onset_cap;
     struct costs cost[COSTS];
     double whole; /* slowdown of the whole job; NaN: not known */
     struct ep_intern *ends;

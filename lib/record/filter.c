@@ -280,10 +280,10 @@ static int judge(const struct ep_filter *f, const char *idle, bool found)
             "--interval",
             (unsigned long long)ep_stream_missed(f->in));
     if (ep_stream_failed(f->in) || bad > (uint64_t)f->opt->max_bad)
-        return EP_EXIT_TROUBLE;
+        return ep_cli_trouble();
     if (idle) {
         ep_cli_warn("%s", idle);
-        return EP_EXIT_TROUBLE;
+        return ep_cli_trouble();
     }
     return f->opt->exit_code && found ? EP_EXIT_FINDING : EP_EXIT_CLEAN;
 }
@@ -309,7 +309,7 @@ static int finish_output(struct ep_filter *f, bool keep, struct ep_error *err)
 int ep_filter_close(struct ep_filter *f, int rc, const char *idle, bool found,
                     struct ep_error *err)
 {
-    int status = EP_EXIT_TROUBLE;
+    int status = ep_cli_trouble();
     struct ep_error why;
     bool to_stdout;
 
@@ -322,10 +322,13 @@ int ep_filter_close(struct ep_filter *f, int rc, const char *idle, bool found,
         status = judge(f, idle, found);
     else
         ep_cli_error(err);
+    if (f->at_end)
+        status = f->at_end(f->at_end_ctx, status, f->out);
     /* standard output keeps what was found */
-    if (finish_output(f, rc >= 0 && (!idle || to_stdout), &why) < 0) {
+    if (finish_output(f, f->at_end || (rc >= 0 && (!idle || to_stdout)), &why) <
+        0) {
         ep_cli_error(&why);
-        status = EP_EXIT_TROUBLE;
+        status = ep_cli_trouble();
     }
     ep_stream_close(f->in);
     ep_buf_free(&f->text);

@@ -43,15 +43,13 @@ struct ep_filter_options {
 };
 
 /* Entries for a program's table of options; o is a struct ep_filter_options. */
-#define EP_FILTER_OPTIONS(o, verbose_help, exit_code_help)                      \
-    {'f',                                                                       \
-     "format",                                                                  \
-     EP_OPT_CHOICE,                                                             \
-     &(o).format,                                                               \
-     EP_CLI_RECORD_FORMATS,                                                     \
-     "form of the output [text on a terminal]",                                 \
-     0,                                                                         \
-     0},                                                                        \
+#define EP_FILTER_OPTIONS(o, verbose_help, exit_code_help)                     \
+    EP_FILTER_OPTIONS_AS(o, EP_CLI_RECORD_FORMATS, verbose_help, exit_code_help)
+/* With other forms of output. */
+#define EP_FILTER_OPTIONS_AS(o, formats, verbose_help, exit_code_help)          \
+    {'f',         "format", EP_OPT_CHOICE,                                      \
+     &(o).format, formats,  "form of the output [text on a terminal]",          \
+     0,           0},                                                           \
         {0,         "from",   EP_OPT_STRING,                                    \
          &(o).from, "FORMAT", "read the input as FORMAT [by its content]",      \
          0,         0},                                                         \
@@ -94,6 +92,11 @@ struct ep_filter {
     bool shown;
     uint32_t unseen;  /* records since the clock was looked at */
     uint32_t headers; /* bit t: the tsv header of type t was written */
+    /* for the program to set: writes the end to out, told the exit status, and
+       returns that there shall be. The output is kept then, whatever happened;
+       messages so far were given. NULL: none */
+    int (*at_end)(void *at_end_ctx, int status, FILE *out);
+    void *at_end_ctx;
 };
 
 /*
@@ -142,7 +145,8 @@ void ep_filter_pass(struct ep_filter *f, const struct ep_record *r,
  * idle is why nothing could be done ("cannot ...: no step record in the
  * input") or NULL, found whether there was a finding. Says what is left to
  * say, commits the output (or, after an error or with nothing done, leaves a
- * file as it was) and frees everything. Returns an exit status.
+ * file as it was) and frees everything. Returns an exit status, after trouble
+ * ep_cli_trouble().
  */
 int ep_filter_close(struct ep_filter *f, int rc, const char *idle, bool found,
                     struct ep_error *err) EP_MUST_USE;

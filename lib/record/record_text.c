@@ -4,6 +4,8 @@
 
 #include "record/record_text.h"
 
+#include "record/event_text.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -37,14 +39,27 @@ static void add_clock(double ts, const struct tm *tm, struct ep_buf *out)
                 (int)((ts - floor(ts)) * 1000));
 }
 
+void ep_record_text_free(struct ep_record_text *t)
+{
+    ep_episodes_free(t->episodes);
+    *t = (struct ep_record_text){.episodes = NULL};
+}
+
 void ep_record_print_text(struct ep_record_text *t, const struct ep_record *r,
                           struct ep_buf *out)
 {
     double ts = ep_record_num(r, EP_K_TS);
     struct tm tm;
 
-    if (local_time(ts, &tm)) {
+    if (local_time(ts, &tm))
         add_day(t, &tm, out);
+    if (r->type == EP_EVENT) {
+        if (!t->episodes)
+            t->episodes = ep_episodes_new();
+        ep_event_print_text(r, ep_episodes_take(t->episodes, r), out);
+        return;
+    }
+    if (local_time(ts, &tm)) {
         add_clock(ts, &tm, out);
     } else {
         ep_buf_addf(out, "%12s", "");

@@ -14,17 +14,22 @@
 #define EP_RECORD_RECORD_TEXT_H
 
 #include "base/buf.h"
+#include "record/episodes.h"
 #include "record/record.h"
 
 /* All-zero to begin with: no date was printed yet. */
 struct ep_record_text {
-    char day[48]; /* the line that was */
+    char day[48];                 /* the line that was */
+    struct ep_episodes *episodes; /* NULL until there is an event */
 };
+
+void ep_record_text_free(struct ep_record_text *t);
 
 /*
  * Append a record of a known type: the date if it has to be, then the time (as
  * many blanks if there is no ts), the type and key=value. Strings are escaped
- * as ep_escape does, numbers have seven digits, integers all.
+ * as ep_escape does, numbers have seven digits, integers all. An event is two
+ * lines, as event_text.h has them.
  */
 void ep_record_print_text(struct ep_record_text *t, const struct ep_record *r,
                           struct ep_buf *out);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* skewdetect_signs.c - see skewdetect_signs.h. */
+/* signs.c - see signs.h. */
 #include "config.h"
 
-#include "skewdetect_signs.h"
+#include "feed/signs.h"
 
 #include "base/clock.h"
 
 #include <math.h>
 #include <string.h>
 
-void signs_init(struct signs *s, struct ep_watch *watch)
+void ep_signs_init(struct ep_signs *s, struct ep_watch *watch)
 {
-    *s = (struct signs){.watch = watch, .latest = (double)-INFINITY};
+    *s = (struct ep_signs){.watch = watch, .latest = (double)-INFINITY};
 }
 
 static bool is_transfer(const struct ep_record *r)
@@ -55,16 +55,17 @@ static void take_gauge(const struct ep_record *r, struct ep_sign *x,
 }
 
 /* The first record after a wait: how late is it? */
-static void measure_lag(struct signs *s, double end)
+static void measure_lag(struct ep_signs *s, double end)
 {
     double lag = ep_clock_now(&ep_clock_wall) - end;
 
-    if (s->waits >= 2 && isfinite(s->latest) && lag < SIGNS_NEAR)
-        s->lag[s->nlags++ % SIGNS_LAGS] = fmax(0, lag);
+    if (s->waits >= 2 && isfinite(s->latest) && lag < EP_SIGNS_NEAR_S)
+        s->lag[s->nlags++ % EP_SIGNS_LAGS] = fmax(0, lag);
     s->waits = 0;
 }
 
-int signs_take(struct signs *s, const struct ep_record *r, struct ep_error *err)
+int ep_signs_take(struct ep_signs *s, const struct ep_record *r,
+                  struct ep_error *err)
 {
     struct ep_sign x = {
         .kind = EP_SIGN_OTHER,
@@ -119,16 +120,16 @@ int signs_take(struct signs *s, const struct ep_record *r, struct ep_error *err)
     return ep_watch_sign(s->watch, &x, err);
 }
 
-void signs_idle(void *signs)
+void ep_signs_idle(void *signs)
 {
-    struct signs *s = signs;
+    struct ep_signs *s = signs;
     double now = ep_clock_now(&ep_clock_wall), lag = 0;
 
     if (!s->waits++) {
-        s->live = fabs(now - s->latest) < SIGNS_NEAR;
+        s->live = fabs(now - s->latest) < EP_SIGNS_NEAR_S;
         return;
     }
-    for (unsigned i = 0; i < s->nlags && i < SIGNS_LAGS; i++)
+    for (unsigned i = 0; i < s->nlags && i < EP_SIGNS_LAGS; i++)
         lag = fmax(lag, s->lag[i]);
     if (s->live && s->watch)
         ep_watch_tick(s->watch, now - lag);
