@@ -370,7 +370,8 @@ static const char *why_idle(const struct run *run)
 {
     struct ep_calls_summary s;
 
-    if (run->steps || run->probes || run->iterations)
+    if (run->steps || run->probes || run->iterations ||
+        ep_tally_found(run->tally))
         return NULL;
     ep_calls_sum(run->calls, &s);
     if (!s.calls)
