@@ -80,7 +80,7 @@ struct run {
     const struct ep_record *held;
     const struct ep_line *line; /* as it was read; NULL: it was imported */
     uint64_t onsets, reliefs, spikes;
-    uint64_t steps, probes;
+    uint64_t steps, probes, links;
     struct ep_watch *watch;
     struct ep_calls *calls;
     uint64_t iterations; /* of calls, that were judged or printed */
@@ -366,6 +366,22 @@ static int take_probe(struct ep_watch *w, const struct ep_record *r,
     return ep_watch_probe(w, &s, err);
 }
 
+static int take_link(struct ep_watch *w, const struct ep_record *r,
+                     struct ep_error *err)
+{
+    struct ep_watch_link s = {
+        .job = ep_record_str(r, EP_K_JOB),
+        .src = ep_record_str(r, EP_K_SRC),
+        .dst = ep_record_str(r, EP_K_DST),
+        .transport = ep_record_str(r, EP_K_TRANSPORT),
+        .bytes = ep_record_int(r, EP_K_BYTES, -1),
+        .ts = ep_record_num(r, EP_K_TS),
+        .value = ep_record_num(r, EP_K_VALUE),
+    };
+
+    return ep_watch_link(w, &s, err);
+}
+
 static int take(struct run *run, struct ep_watch *w, const struct ep_record *r,
                 struct ep_error *err)
 {
@@ -383,6 +399,10 @@ static int take(struct run *run, struct ep_watch *w, const struct ep_record *r,
     case EP_PROBE:
         rc = take_probe(w, r, err);
         run->probes += rc == 0;
+        return rc;
+    case EP_LINK:
+        rc = take_link(w, r, err);
+        run->links += rc == 0;
         return rc;
     case EP_GAUGE:
         if (ep_span_eq(ep_record_str(r, EP_K_NAME), "cpu_share") &&
@@ -471,6 +491,9 @@ static void summarise(const struct run *run, const struct ep_watch *w)
                   run->reliefs == 1 ? "" : "s", (unsigned long long)run->spikes,
                   run->spikes == 1 ? "" : "s", (unsigned long long)run->steps,
                   (unsigned long long)run->probes);
+    if (run->links)
+        (void)fprintf(run->io.out, " and %llu link records",
+                      (unsigned long long)run->links);
     if (run->iterations)
         (void)fprintf(run->io.out, " and %llu iterations",
                       (unsigned long long)run->iterations);
@@ -507,14 +530,14 @@ static const char *why_idle(const struct run *run)
 {
     struct ep_calls_summary s;
 
-    if (run->steps || run->probes || run->iterations)
+    if (run->steps || run->probes || run->links || run->iterations)
         return NULL;
     ep_calls_sum(run->calls, &s);
     if (!s.calls)
         return opt.iterations ? "cannot find iterations: no coll or p2p record "
                                 "in the input"
-                              : "cannot detect stragglers: no step or probe "
-                                "record in the input";
+                              : "cannot detect stragglers: no step, probe or "
+                                "link record in the input";
     return s.unranked == s.calls
                ? "cannot find iterations: no coll or p2p record tells its rank"
                : "cannot find iterations: the calls of no rank repeat, or they "

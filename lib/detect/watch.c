@@ -97,6 +97,7 @@ void ep_watch_free(struct ep_watch *w)
         free(w->jobs[i]);
     }
     ep_watch_free_groups(w);
+    ep_watch_free_links(w);
     ep_intern_free(w->job_names);
     ep_intern_free(w->series_names);
     ep_intern_free(w->group_names);
@@ -336,6 +337,7 @@ void ep_watch_open(const struct ep_watch *w,
             ep_watch_tell(s, s->ep.open ? &s->ep : &s->peer, fn, ctx);
     }
     ep_watch_tell_devices(w, fn, ctx);
+    ep_watch_tell_links(w, fn, ctx);
 }
 
 void ep_watch_finish(struct ep_watch *w)
@@ -343,4 +345,5 @@ void ep_watch_finish(struct ep_watch *w)
     for (size_t i = 0; i < ep_intern_count(w->job_names); i++)
         ep_watch_end_steps(w, w->jobs[i]);
     ep_watch_finish_probes(w);
+    ep_watch_finish_links(w);
 }

@@ -6,6 +6,7 @@
  *   watch_steps.c  steps of ranks, workers and jobs
  *   watch_peers.c  comparison of ranks by steps
  *   watch_probes.c comparison of devices by probes
+ *   watch_links.c  links, and ends of links, by measurements of pairs
  *   verdict.c      causes
  */
 #ifndef EP_DETECT_WATCH_IMPL_H
@@ -99,6 +100,7 @@ struct used_name {
 
 struct probe_group; /* watch_probes.c */
 struct device;      /* watch_probes.c */
+struct links;       /* watch_links.c */
 
 struct ep_watch {
     struct ep_watch_config config;
@@ -115,6 +117,7 @@ struct ep_watch {
     size_t groups_cap;
     struct device **devices;
     size_t devices_cap;
+    struct links *links; /* NULL without any */
     struct used_name *used;
     size_t used_cap;
     struct job *last_job;
@@ -176,6 +179,14 @@ void ep_watch_tell_devices(const struct ep_watch *w,
                            void (*fn)(void *ctx, const struct ep_finding *),
                            void *ctx);
 void ep_watch_free_groups(struct ep_watch *w);
+
+/* ---- watch_links.c ---------------------------------------------------- */
+
+void ep_watch_finish_links(struct ep_watch *w);
+void ep_watch_tell_links(const struct ep_watch *w,
+                         void (*fn)(void *ctx, const struct ep_finding *),
+                         void *ctx);
+void ep_watch_free_links(struct ep_watch *w);
 
 /* ---- verdict.c -------------------------------------------------------- */
 
