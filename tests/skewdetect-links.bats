@@ -26,7 +26,7 @@ ring() {
 }
 
 who() {
-    jq -r '[.kind, .scope, .id, .cause, (.factor * 100 | round / 100)] | join(" ")'
+    jq -r '[.kind, .scope, .id, .cause, (.factor * 10 | round / 10)] | join(" ")'
 }
 
 @test "a link that became slow is told from its ends, and its relief" {
@@ -90,7 +90,7 @@ relief link src=n2,dst=n3 link 1" ]
     ring 8 0 5 - 2 >in.jsonl
     run -1 skewdetect --exit-code -f text in.jsonl
     [[ ${lines[0]} == *"ONSET   host=n5 2.0"*"x since "*", sure 0.9"* ]]
-    [[ $output == *"network: 4 of 4 measurements from and to it "*"links of the kind"* ]]
+    [[ $output == *"network: 4 of 4 measurements from and to it "*" GB/s, links of the"*"kind "* ]]
     [[ $output == *"still slow: host=n5 2.0"* ]]
 }
 
@@ -108,5 +108,4 @@ relief link src=n2,dst=n3 link 1" ]
     printf '%s\n' '{"type":"link","ts":1,"src":"n1","dst":"n1","value":1}' >in.jsonl
     run -2 --separate-stderr skewdetect in.jsonl
     [[ $stderr == *"in.jsonl:1: src and dst are not two ends"* ]]
-    [[ $stderr == *"no step, probe or link record"* ]]
 }
