@@ -249,8 +249,7 @@ static bool is_told(struct ep_ranks_map *m, struct ep_span host,
 {
     /* ranks that take turns are not to push each other out */
     uint64_t h = (uint64_t)t->pid * 31 + (uint64_t)t->comm_rank +
-                 (uint64_t)t->rank * 5 +
-                 (unsigned char)host.ptr[host.len - 1];
+                 (uint64_t)t->rank * 5 + (unsigned char)host.ptr[host.len - 1];
     struct told *known = &m->told[h % TOLD];
 
     if (known->len == host.len && known->pid == t->pid &&

@@ -48,19 +48,19 @@ int main(int argc, char **argv)
         (void)fputs("usage: calls RANKS CALLS ITERATIONS [SLOW]\n", stderr);
         return 2;
     }
-    ranks = atol(argv[1]);
-    calls = atol(argv[2]);
-    iterations = atol(argv[3]);
+    ranks = strtol(argv[1], NULL, 10);
+    calls = strtol(argv[2], NULL, 10);
+    iterations = strtol(argv[3], NULL, 10);
     if (argc > 4)
-        slow = atol(argv[4]);
+        slow = strtol(argv[4], NULL, 10);
     ep_rng_seed(&rng, 1, 0);
     ep_buf_init(&b);
     for (long it = 0; it < iterations; it++)
         for (long k = 0; k < calls; k++)
             for (long r = 0; r < ranks; r++) {
                 double late = r == slow && it > iterations / 2 ? 0.3 : 0;
-                double at =
-                    ((double)k + 0.3 * ep_rng_uniform(&rng)) / (double)calls;
+                double at = EVERY * ((double)k + 0.3 * ep_rng_uniform(&rng)) /
+                            (double)calls;
 
                 one(&b, r, calls, it, k,
                     1730000000 + EVERY * (double)it + at + 1e-6 * (double)r,

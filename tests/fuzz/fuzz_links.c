@@ -18,7 +18,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define MAX_SAMPLES 4000 /* an input is to take milliseconds */
+#define MAX_SAMPLES 500 /* an input is to take milliseconds */
 
 static struct {
     struct ep_watch *watch;
@@ -107,8 +107,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         ts += data[1] / 16.0;
         take(data, ts);
         n++;
-        for (int k = 1; k < data[1] % 8 && size >= 4 * 16; k++)
-            for (int i = 0; i < 16; i++, n++)
+        for (int k = 1; k < data[1] % 8 && size >= 64; k++)
+            for (int i = 0; i < 16 && n < MAX_SAMPLES; i++, n++)
                 take(data + 4 * (size_t)i, ts + k);
     }
     ep_watch_finish(now.watch);

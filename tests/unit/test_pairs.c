@@ -181,6 +181,24 @@ static double best_x(const struct graph *g, struct ep_pairs_thing *t, double *x,
     return best;
 }
 
+/* The least J of two, each fitted first. */
+static double best_two(const struct graph *g, struct ep_pairs_thing *t,
+                       double alone)
+{
+    double best = 1e300;
+
+    for (size_t first = 0; first < 2; first++) {
+        double x[2] = {0, 0};
+
+        x[first] = first ? 0.4 : alone;
+        for (int it = 0; it < 4; it++) {
+            best = fmin(best, best_x(g, t, x, 2, 1 - first));
+            best = fmin(best, best_x(g, t, x, 2, first));
+        }
+    }
+    return best;
+}
+
 static double oracle(const struct graph *g)
 {
     struct ep_pairs_thing all[THINGS_MAX], t[2];
@@ -188,22 +206,13 @@ static double oracle(const struct graph *g)
     double best = loss(g, t, NULL, 0);
 
     for (size_t i = 0; i < n; i++) {
-        double x[2] = {0, 0};
+        double x = 0;
 
         t[0] = all[i];
-        best = fmin(best, best_x(g, t, x, 1, 0));
+        best = fmin(best, best_x(g, t, &x, 1, 0));
         for (size_t k = i + 1; k < n; k++) {
             t[1] = all[k];
-            for (int first = 0; first < 2; first++) {
-                double y[2] = {0, 0}, j = 1e300;
-
-                y[first] = first ? 0.4 : x[0];
-                for (int it = 0; it < 4; it++) {
-                    j = best_x(g, t, y, 2, (size_t)(1 - first));
-                    j = fmin(j, best_x(g, t, y, 2, (size_t)first));
-                }
-                best = fmin(best, j);
-            }
+            best = fmin(best, best_two(g, t, x));
         }
     }
     return best;
@@ -281,7 +290,7 @@ static void check_oracle(void)
         n = things(&g, all) - 1; /* not all of them */
         noise(&g);
         for (size_t i = 0; i < k; i++) {
-            hit[i] = all[ep_rng_next(&rng) % n];
+            hit[i] = all[n ? ep_rng_next(&rng) % n : 0];
             spoil(&g, &hit[i], log(1.25 + 0.75 * ep_rng_uniform(&rng)));
         }
         ok(find(&g, &r) == 0);
