@@ -287,12 +287,6 @@ static struct ep_place place_of(const struct ep_record *r)
     return p;
 }
 
-/* A number that is > 0 where it is told. */
-static double amount_of(const struct ep_record *r, enum ep_key key)
-{
-    return ep_record_has(r, key) ? ep_record_num(r, key) : 0;
-}
-
 static int take_call(struct ep_calls *calls, const struct ep_record *r,
                      struct ep_error *err)
 {
@@ -332,8 +326,9 @@ static int take_step(struct run *run, struct ep_watch *w,
         .dur = ep_record_num(r, EP_K_DUR),
         .busy = ep_record_num(r, EP_K_BUSY),
         .mb = ep_record_int(r, EP_K_MB, -1),
-        .tokens = amount_of(r, EP_K_TOKENS),
-        .flops = amount_of(r, EP_K_FLOPS),
+        /* 0: not told, as the fmax of NaN has it */
+        .tokens = fmax(ep_record_num(r, EP_K_TOKENS), 0),
+        .flops = fmax(ep_record_num(r, EP_K_FLOPS), 0),
     };
 
     if (!s.worker.len && ep_calls_mute(run->calls, s.job, err) < 0)
@@ -366,10 +361,10 @@ static int take_probe(struct ep_watch *w, const struct ep_record *r,
     return ep_watch_probe(w, &s, err);
 }
 
-static int take_link(struct ep_watch *w, const struct ep_record *r,
+static int take_link(struct run *run, const struct ep_record *r,
                      struct ep_error *err)
 {
-    struct ep_watch_link s = {
+    const struct ep_watch_link s = {
         .job = ep_record_str(r, EP_K_JOB),
         .src = ep_record_str(r, EP_K_SRC),
         .dst = ep_record_str(r, EP_K_DST),
@@ -378,8 +373,10 @@ static int take_link(struct ep_watch *w, const struct ep_record *r,
         .ts = ep_record_num(r, EP_K_TS),
         .value = ep_record_num(r, EP_K_VALUE),
     };
+    int rc = ep_watch_link(run->watch, &s, err);
 
-    return ep_watch_link(w, &s, err);
+    run->links += rc == 0;
+    return rc;
 }
 
 static int take(struct run *run, struct ep_watch *w, const struct ep_record *r,
@@ -401,9 +398,7 @@ static int take(struct run *run, struct ep_watch *w, const struct ep_record *r,
         run->probes += rc == 0;
         return rc;
     case EP_LINK:
-        rc = take_link(w, r, err);
-        run->links += rc == 0;
-        return rc;
+        return take_link(run, r, err);
     case EP_GAUGE:
         if (ep_span_eq(ep_record_str(r, EP_K_NAME), "cpu_share") &&
             ep_record_has(r, EP_K_RANK))
