@@ -18,18 +18,18 @@
  *     J = sum_e min((y_e - base_e - sum_f x_f)^2 / (2 sigma_e^2), T)
  *         + sum_f lambda_f,                           T = k^2 / 1.1
  *
- * with k at least sqrt(2 log n) + 1.2, since of more measurements more stand out
- * by chance: least squares on logarithms that a few odd measurements do not move (a
- * truncated loss), with a price for each fault: 0.5 T of a link, 0.55 T of one
+ * with k at least sqrt(2 log n) + 1.2, since of more measurements more stand
+ * out by chance: least squares on logarithms that a few odd measurements do
+ * not move (a truncated loss), with a price for each fault: 0.5 T of a link, 0.55 T of one
  * direction, 0.75 T of an end, 0.8 T if it is slow in one direction, 1.1 T for
  * all. So one measurement has to stand out by k sigma to be a fault, an end is
  * blamed when two or more of its links are slow alike, and what three of
  * four links of an end show is not yet the end's. One fault after the other is
  * added, then each is tried against all others (as orthogonal matching
- * pursuit with replacement); small cases are the same as by trying all. The
+ * pursuit with replacement); on small graphs J is then within 1 of the least of all. The
  * constant of a class is that of the half of its values that lie closest
- * together [2], or of a faster group if that gives a smaller J: noise makes
- * nothing faster.
+ * together [2], or of a faster group if that gives a smaller J: nothing makes a
+ * link faster.
  *
  * What cannot be told. Faults that go through the same measurements cannot be
  * told from each other: a link and the end that has no other; on a ring that
@@ -131,8 +131,8 @@ struct ep_pairs_result {
  * out      written; free with ep_pairs_result_free
  * Errors: EP_EDOM (a field out of its range; err names the measurement), out
  * is then untouched.
- * Cost: O(n) time per fault; with one of 1,000,000 measurements 2.3 s. Allocates
- * 120 n bytes and frees them.
+ * Cost: O(n) time per fault; with one of 1,000,000 measurements 2.3 s.
+ * Allocates 120 n bytes and frees them.
  */
 int ep_pairs_find(const struct ep_pairs_input *in,
                   const struct ep_pairs_config *config,

@@ -29,7 +29,8 @@
  * whose step numbers fall by 4 or more was restarted: the levels are kept, the
  * first three samples are not judged.
  *
- * Memory: 5 KB per rank or worker, 1 KB per device and test, 250 bytes per link.
+ * Memory: 5 KB per rank or worker, 1 KB per device and test, 250 bytes per
+ * link.
  */
 #ifndef EP_DETECT_WATCH_H
 #define EP_DETECT_WATCH_H
@@ -43,7 +44,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Most ranks, workers, jobs, probed devices (in each test) and links together. */
+/* Most ranks, workers, jobs, probed devices (in each test) and links. */
 #define EP_WATCH_MAX_SERIES 500000
 
 /* Samples in a row that change what a series is judged by. */
