@@ -103,7 +103,7 @@ static double mean_near(const double *v, size_t n, double x, double reach)
     return k ? sum / (double)k : x;
 }
 
-/* What a class' constant may be: that of most, and of groups that are faster. */
+/* What a class' constant may be: that of most, or of a group that is faster. */
 static struct centres find_centres(double *v, size_t n, bool pasts,
                                    double usual,
                                    const struct ep_pairs_config *c)

@@ -20,16 +20,16 @@
  *
  * with k at least sqrt(2 log n) + 1.2, since of more measurements more stand
  * out by chance: least squares on logarithms that a few odd measurements do
- * not move (a truncated loss), with a price for each fault: 0.5 T of a link, 0.55 T of one
- * direction, 0.75 T of an end, 0.8 T if it is slow in one direction, 1.1 T for
- * all. So one measurement has to stand out by k sigma to be a fault, an end is
- * blamed when two or more of its links are slow alike, and what three of
- * four links of an end show is not yet the end's. One fault after the other is
- * added, then each is tried against all others (as orthogonal matching
- * pursuit with replacement); on small graphs J is then within 1 of the least of all. The
- * constant of a class is that of the half of its values that lie closest
- * together [2], or of a faster group if that gives a smaller J: nothing makes a
- * link faster.
+ * not move (a truncated loss), with a price for each fault: 0.5 T of a link,
+ * 0.55 T of one direction, 0.75 T of an end, 0.8 T if it is slow in one
+ * direction, 1.1 T for all. So one measurement has to stand out by k sigma to
+ * be a fault, an end is blamed when two or more of its links are slow alike,
+ * and what three of four links of an end show is not yet the end's. One fault
+ * after the other is added, then each is tried against all others (as
+ * orthogonal matching pursuit with replacement); on small graphs J is then
+ * within 1 of the least of all. The constant of a class is that of the half
+ * of its values that lie closest together [2], or of a faster group if that
+ * gives a smaller J: nothing makes a link faster.
  *
  * What cannot be told. Faults that go through the same measurements cannot be
  * told from each other: a link and the end that has no other; on a ring that

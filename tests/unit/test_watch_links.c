@@ -31,7 +31,7 @@ static const char *name(int i)
     return names[i];
 }
 
-/* All pairs of n hosts, both ways; what goes through an end or a link slower. */
+/* All pairs of n hosts, both ways; an end or a link of them slower. */
 static void round_of(int n, int end, int a, int b, double factor)
 {
     for (int i = 0; i < n; i++)
@@ -72,7 +72,7 @@ static void test_rounds(void)
     end();
 }
 
-/* n3 hangs on n2: its link or itself; when it is measured with n1 it is known. */
+/* n3 hangs on n2: its link or itself; measured with n1, too, it is known. */
 static void test_better_located(void)
 {
     begin();
