@@ -13,7 +13,7 @@
 #include "detect/explain.h"
 #include "detect/watch.h"
 #include "feed/feed.h"
-#include "feed/signs.h"
+#include "feed/intake.h"
 #include "record/event_pick.h"
 #include "record/event_tally.h"
 #include "record/event_text.h"
@@ -92,11 +92,7 @@ struct run {
     const struct ep_line *line; /* as it was read; NULL: it was imported */
     struct ep_tally *tally;
     struct ep_pick *pick; /* --explain; NULL without */
-    uint64_t steps, probes;
-    struct ep_watch *watch;
-    struct ep_signs signs;
-    struct ep_calls *calls;
-    uint64_t iterations; /* of calls, that were judged or printed */
+    struct ep_intake in;
 };
 
 /* ==== Findings out ==== */
@@ -123,7 +119,7 @@ static void explain(struct run *run, const struct ep_finding *f,
         return;
     }
     ep_event_print_text(r, news, b);
-    if (ep_watch_explain(run->watch, &x))
+    if (ep_watch_explain(run->in.watch, &x))
         ep_explain_print(&x, f, 10, b);
 }
 
@@ -151,106 +147,19 @@ static void on_finding(void *ctx, const struct ep_finding *f)
 
 /* ==== Records in ==== */
 
-/* An iteration that was found in the calls of a rank. */
+/* --iterations: what was found in the calls of a rank is printed. */
 static void on_iteration(void *ctx, const struct ep_calls_step *x)
 {
     struct run *run = ctx;
-    struct ep_watch_step s = {
-        .job = x->job,
-        .host = x->host,
-        .rank = x->rank,
-        .ts = x->ts,
-        .step = x->step,
-        .dur = x->dur,
-        .busy = x->busy,
-        .mb = -1,
-    };
     struct ep_record r;
 
-    if (!opt.iterations) {
-        /* what it refuses is no line of the input that could be named */
-        run->iterations += ep_watch_step(run->watch, &s, NULL) == 0;
-        return;
-    }
-    run->iterations++;
+    run->in.iterations++;
     ep_feed_iteration(x, &r);
     ep_filter_write(&run->io, &r);
 }
 
-/* A step that a rank, or the job, tells itself: better than what we find. */
-static int take_step(struct run *run, const struct ep_record *r,
-                     struct ep_error *err)
-{
-    struct ep_watch_step s;
-
-    ep_feed_step(r, &s);
-    if (!s.worker.len && ep_calls_mute(run->calls, s.job, err) < 0)
-        return EP_ELIMIT;
-    if (ep_record_has(r, EP_K_GPU) || ep_record_has(r, EP_K_GPU_INDEX)) {
-        struct ep_watch_gauge device;
-
-        ep_feed_gauge(r, &device);
-        if (ep_watch_device(run->watch, &device, err) < 0)
-            return EP_ELIMIT;
-    }
-    return ep_watch_step(run->watch, &s, err);
-}
-
-static int take_gauge(struct run *run, const struct ep_record *r,
-                      struct ep_error *err)
-{
-    struct ep_watch_gauge x;
-
-    ep_feed_gauge(r, &x);
-    return ep_watch_gauge(run->watch, &x, err);
-}
-
-static int take_probe(struct run *run, const struct ep_record *r,
-                      struct ep_error *err)
-{
-    struct ep_watch_probe s;
-
-    if (ep_feed_probe(r, &s, err) < 0)
-        return EP_EFORMAT;
-    return ep_watch_probe(run->watch, &s, err);
-}
-
-static int take_call(struct run *run, const struct ep_record *r,
-                     struct ep_error *err)
-{
-    struct ep_call c;
-
-    ep_feed_call(r, &c);
-    return ep_calls_take(run->calls, &c, err);
-}
-
-static int take(struct run *run, const struct ep_record *r,
-                struct ep_error *err)
-{
-    int rc = 0;
-
-    if (r->type == EP_COLL || r->type == EP_P2P)
-        return take_call(run, r, err);
-    if (opt.iterations)
-        return 0;
-    switch (r->type) {
-    case EP_STEP:
-        rc = take_step(run, r, err);
-        run->steps += rc == 0;
-        return rc;
-    case EP_PROBE:
-        rc = take_probe(run, r, err);
-        run->probes += rc == 0;
-        return rc;
-    case EP_GAUGE:
-        return take_gauge(run, r, err);
-    default:
-        return 0;
-    }
-}
-
 /* All records through the watch. 0, or the error that ended a strict run. */
-static int detect(struct run *run, struct ep_watch *w, struct ep_error *err)
+static int detect(struct run *run, struct ep_error *err)
 {
     const struct ep_record *r;
     int rc;
@@ -259,7 +168,7 @@ static int detect(struct run *run, struct ep_watch *w, struct ep_error *err)
         struct ep_error why;
 
         run->held = opt.tee ? r : NULL;
-        if (take(run, r, &why) < 0 || ep_signs_take(&run->signs, r, &why) < 0) {
+        if (ep_intake_take(&run->in, r, &why) < 0) {
             run->held = NULL;
             rc = ep_filter_reject(&run->io, &why, err);
             if (rc < 0)
@@ -268,8 +177,8 @@ static int detect(struct run *run, struct ep_watch *w, struct ep_error *err)
         pass_on(run);
     }
     if (rc == 0) {
-        ep_calls_finish(run->calls);
-        ep_watch_finish(w);
+        ep_calls_finish(run->in.calls);
+        ep_watch_finish(run->in.watch);
     }
     return rc;
 }
@@ -283,16 +192,6 @@ static void on_open(void *ctx, const struct ep_finding *f)
     ep_tally_open(run->tally, &r);
 }
 
-static void add_read(const struct run *run, struct ep_buf *b)
-{
-    ep_buf_addf(b, "%llu step and %llu probe records",
-                (unsigned long long)run->steps,
-                (unsigned long long)run->probes);
-    if (run->iterations)
-        ep_buf_addf(b, " and %llu iterations",
-                    (unsigned long long)run->iterations);
-}
-
 /* Text: what is still slow, and what there was. */
 static void summarise(struct run *run)
 {
@@ -302,11 +201,11 @@ static void summarise(struct run *run)
         run->pick)
         return;
     ep_buf_reset(b);
-    ep_watch_open(run->watch, on_open, run);
+    ep_watch_open(run->in.watch, on_open, run);
     ep_tally_print_open(run->tally, b);
     ep_tally_print_counts(run->tally, b);
     ep_buf_adds(b, " in ");
-    add_read(run, b);
+    ep_intake_print(&run->in, b);
     ep_buf_addc(b, '\n');
     (void)fwrite(b->ptr, 1, b->len, run->io.out);
 }
@@ -329,9 +228,9 @@ static int print_check(void *ctx, int status, FILE *out)
 
     ep_buf_init(&b);
     ep_buf_init(&read);
-    add_read(run, &read);
+    ep_intake_print(&run->in, &read);
     how.read = read.ptr;
-    ep_watch_open(run->watch, on_open, run);
+    ep_watch_open(run->in.watch, on_open, run);
     status = ep_tally_print_nagios(run->tally, &how, &b);
     (void)fwrite(b.ptr, 1, b.len, out);
     ep_buf_free(&b);
@@ -346,9 +245,9 @@ static void tell(const struct run *run)
     struct ep_calls_summary s;
 
     ep_cli_warn("%llu step and %llu probe records",
-                (unsigned long long)run->steps,
-                (unsigned long long)run->probes);
-    ep_calls_sum(run->calls, &s);
+                (unsigned long long)run->in.steps,
+                (unsigned long long)run->in.probes);
+    ep_calls_sum(run->in.calls, &s);
     if (!s.calls)
         return;
     ep_cli_warn("%llu calls, %llu of them of no known rank; %llu iterations",
@@ -363,26 +262,6 @@ static void tell(const struct run *run)
     if (s.learned < s.ranks)
         ep_cli_warn("no iterations are known of %llu ranks",
                     (unsigned long long)(s.ranks - s.learned));
-}
-
-/* Why nothing could be done, if so. */
-static const char *why_idle(const struct run *run)
-{
-    struct ep_calls_summary s;
-
-    if (run->steps || run->probes || run->iterations ||
-        ep_tally_found(run->tally))
-        return NULL;
-    ep_calls_sum(run->calls, &s);
-    if (!s.calls)
-        return opt.iterations ? "cannot find iterations: no coll or p2p record "
-                                "in the input"
-                              : "cannot detect stragglers: no step or probe "
-                                "record in the input";
-    return s.unranked == s.calls
-               ? "cannot find iterations: no coll or p2p record tells its rank"
-               : "cannot find iterations: the calls of no rank repeat, or they "
-                 "have no times";
 }
 
 static struct ep_watch *new_watch(struct run *run, struct ep_error *err)
@@ -404,9 +283,10 @@ static struct ep_watch *new_watch(struct run *run, struct ep_error *err)
 /* All of the input, and what comes behind it. */
 static int run_open(struct run *run, struct ep_error *err)
 {
-    int rc = detect(run, run->watch, err);
+    int rc = detect(run, err);
     const struct ep_buf *said = NULL;
-    const char *idle = why_idle(run);
+    const char *idle =
+        ep_tally_found(run->tally) ? NULL : ep_intake_idle(&run->in);
     struct ep_buf why;
 
     ep_buf_init(&why);
@@ -431,13 +311,15 @@ static int run_all(const char *const *paths, int n, struct ep_error *err)
     struct run run = {.held = NULL};
     int rc;
 
-    run.watch = new_watch(&run, err);
-    if (!run.watch)
+    run.in.watch = new_watch(&run, err);
+    if (!run.in.watch)
         return err->code;
-    ep_signs_init(&run.signs, opt.iterations ? NULL : run.watch);
+    ep_signs_init(&run.in.signs, opt.iterations ? NULL : run.in.watch);
     opt.io.idle = ep_signs_idle;
-    opt.io.idle_ctx = &run.signs;
-    run.calls = ep_calls_new(on_iteration, &run);
+    opt.io.idle_ctx = &run.in.signs;
+    run.in.calls_only = opt.iterations;
+    run.in.calls = opt.iterations ? ep_calls_new(on_iteration, &run)
+                                  : ep_calls_new(ep_intake_iteration, &run.in);
     run.tally = ep_tally_new();
     run.pick = opt.explain ? ep_pick_new(opt.explain) : NULL;
     if (opt.io.format == EP_CLI_NAGIOS)
@@ -451,10 +333,10 @@ static int run_all(const char *const *paths, int n, struct ep_error *err)
     }
     if (rc == 0)
         rc = run_open(&run, err);
-    ep_calls_free(run.calls);
+    ep_calls_free(run.in.calls);
     ep_tally_free(run.tally);
     ep_pick_free(run.pick);
-    ep_watch_free(run.watch);
+    ep_watch_free(run.in.watch);
     return rc;
 }
 

@@ -298,7 +298,7 @@ wide() {
     # other programs take them
     printf '%s\n' "$output" >merges.jsonl
     run -2 skewdetect merges.jsonl
-    [[ $output == *'no step or probe record'* ]]
+    [[ $output == *'no step, probe or link record'* ]]
     run -0 lsgd-sim --event-only --records -f tsv -m diloco "$halos"
     [ "${#lines[@]}" -eq 193 ]
     [[ ${lines[0]} == type$'\t'ts$'\t'job$'\t'*$'\t'version$'\t'* ]]

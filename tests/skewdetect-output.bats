@@ -78,7 +78,7 @@ grammar() {
     slow 2
     : >empty
     check 3 empty
-    [[ $line == "SKEWDETECT UNKNOWN - cannot detect stragglers: no step or probe record in the input | "* ]]
+    [[ $line == "SKEWDETECT UNKNOWN - cannot detect stragglers: no step, probe or link record in the input | "* ]]
     check 3 nothere r?
     [[ $line == "SKEWDETECT UNKNOWN - cannot open nothere: No such file or directory; 1 straggler: rank=1 "* ]]
     echo 'a|b' >>r3

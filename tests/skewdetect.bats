@@ -383,7 +383,7 @@ null" ]
 @test "refused records are not counted as read, and all refused is no health" {
     echo '{"type":"step","ts":1,"rank":0,"step":1,"dur":0}' >in
     run -2 --separate-stderr skewdetect --max-bad 9 in
-    [[ $stderr == *"cannot use in:1: dur is 0"*"no step or probe record"* ]]
+    [[ $stderr == *"cannot use in:1: dur is 0"*"no step, probe or link record"* ]]
     { steps 1 5 20; cat in; } >six
     run -0 skewdetect --max-bad 9 -q -v -f text six
     run -0 skewdetect --max-bad 9 -f text six

@@ -103,6 +103,7 @@ void ep_watch_free(struct ep_watch *w)
     }
     ep_watch_free_groups(w);
     ep_gauges_free(w->gauges);
+    ep_watch_free_links(w);
     ep_intern_free(w->job_names);
     ep_intern_free(w->series_names);
     ep_intern_free(w->group_names);
@@ -347,6 +348,7 @@ void ep_watch_open(const struct ep_watch *w,
     }
     ep_watch_tell_devices(w, fn, ctx);
     ep_silence_open(w->silence, fn, ctx);
+    ep_watch_tell_links(w, fn, ctx);
 }
 
 void ep_watch_finish(struct ep_watch *w)
@@ -355,4 +357,5 @@ void ep_watch_finish(struct ep_watch *w)
         ep_watch_end_steps(w, w->jobs[i]);
     ep_watch_finish_probes(w);
     ep_silence_finish(w->silence);
+    ep_watch_finish_links(w);
 }

@@ -21,6 +21,9 @@
  *            the same test.
  *   cause    what the samples before and since the onset say, and the gauges
  *            of ranks, GPUs and hosts (verdict.c).
+ *   links    (pairs.h) ends and links of measured pairs, against their own past
+ *            and against others of the kind.
+ *   cause    what the samples before and since the onset say (verdict.c).
  *
  * Ranks are compared by step number, so the streams of all ranks have to be
  * merged by time; a rank may be a step or two ahead. Workers do not wait for
@@ -30,6 +33,8 @@
  *
  * Memory: 5 KB per rank or worker, 1 KB per device and test; of gauges see
  * gauges.h.
+ * Memory: 5 KB per rank or worker, 1 KB per device and test, 250 bytes per
+ * link.
  */
 #ifndef EP_DETECT_WATCH_H
 #define EP_DETECT_WATCH_H
@@ -44,7 +49,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Most ranks, workers, jobs and probed devices (in each test) together. */
+/* Most ranks, workers, jobs, probed devices (in each test) and links. */
 #define EP_WATCH_MAX_SERIES 500000
 
 /* Samples in a row that change what a series is judged by. */
@@ -170,6 +175,26 @@ struct ep_watch_probe {
  */
 int ep_watch_probe(struct ep_watch *w, const struct ep_watch_probe *s,
                    struct ep_error *err) EP_MUST_USE;
+
+/* One measurement of one link, in one direction. */
+struct ep_watch_link {
+    struct ep_span job, src, dst; /* HOST, HOST/DEVICE, or the id of a gpu */
+    struct ep_span transport;     /* len 0: not told */
+    int64_t bytes;                /* -1: not told */
+    double ts;
+    double value; /* B/s, > 0 */
+};
+
+/*
+ * Links are judged when one reports for the second time, so that a round is
+ * over, and at the end; repeats directly one after the other are one
+ * measurement. Findings have the scope link, host or gpu, or job if all links
+ * of a kind became slower. Errors: EP_EDOM (value is not finite and > 0, ts
+ * not finite, src and dst are the same or empty), EP_ELIMIT. Cost: O(1); at the
+ * end of a round that of ep_pairs_find.
+ */
+int ep_watch_link(struct ep_watch *w, const struct ep_watch_link *s,
+                  struct ep_error *err) EP_MUST_USE;
 
 /*
  * A reading of a sensor, by whatever name (sensors.h): of a rank, a GPU or a

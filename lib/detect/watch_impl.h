@@ -10,6 +10,8 @@
  *   verdict.c      causes, and the evidence for them
  *   verdict_cause.c, verdict_sensors.c  which of the causes of slow work
  *   watch_silence.c signs of life
+ *   watch_links.c  links, and ends of links, by measurements of pairs
+ *   verdict.c      causes
  */
 #ifndef EP_DETECT_WATCH_IMPL_H
 #define EP_DETECT_WATCH_IMPL_H
@@ -105,6 +107,7 @@ struct used_name {
 
 struct probe_group; /* watch_probes.c */
 struct device;      /* watch_probes.c */
+struct links;       /* watch_links.c */
 
 struct ep_watch {
     struct ep_watch_config config;
@@ -124,6 +127,7 @@ struct ep_watch {
     size_t groups_cap;
     struct device **devices;
     size_t devices_cap;
+    struct links *links; /* NULL without any */
     struct used_name *used;
     size_t used_cap;
     struct ep_gauges *gauges;
@@ -221,6 +225,13 @@ void ep_watch_sense(struct ep_watch *w, const struct series *const *ranks,
                     size_t n, double healthy, double since, struct senses *out);
 
 /* ---- verdict.c, verdict_cause.c ---------------------------------------- */
+/* ---- watch_links.c ---------------------------------------------------- */
+void ep_watch_finish_links(struct ep_watch *w);
+void ep_watch_tell_links(const struct ep_watch *w,
+                         void (*fn)(void *ctx, const struct ep_finding *),
+                         void *ctx);
+void ep_watch_free_links(struct ep_watch *w);
+/* ---- verdict.c -------------------------------------------------------- */
 
 /* Why a rank's pace changed: the word, and the evidence into w->text. */
 const char *ep_verdict_rank(struct ep_watch *w, const struct series *s,

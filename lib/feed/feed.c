@@ -58,6 +58,19 @@ void ep_feed_gauge(const struct ep_record *r, struct ep_watch_gauge *out)
     };
 }
 
+void ep_feed_link(const struct ep_record *r, struct ep_watch_link *out)
+{
+    *out = (struct ep_watch_link){
+        .job = ep_record_str(r, EP_K_JOB),
+        .src = ep_record_str(r, EP_K_SRC),
+        .dst = ep_record_str(r, EP_K_DST),
+        .transport = ep_record_str(r, EP_K_TRANSPORT),
+        .bytes = ep_record_int(r, EP_K_BYTES, -1),
+        .ts = ep_record_num(r, EP_K_TS),
+        .value = ep_record_num(r, EP_K_VALUE),
+    };
+}
+
 void ep_feed_step(const struct ep_record *r, struct ep_watch_step *out)
 {
     *out = (struct ep_watch_step){

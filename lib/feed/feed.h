@@ -22,6 +22,9 @@ void ep_feed_call(const struct ep_record *r, struct ep_call *out);
  */
 void ep_feed_gauge(const struct ep_record *r, struct ep_watch_gauge *out);
 
+/* A link record. */
+void ep_feed_link(const struct ep_record *r, struct ep_watch_link *out);
+
 /* A step record. */
 void ep_feed_step(const struct ep_record *r, struct ep_watch_step *out);
 

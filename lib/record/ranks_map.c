@@ -21,7 +21,7 @@
 #define NONE (-1)
 #define MANY (-2) /* more than one value was seen */
 
-enum { TOLD = 256, TOLD_HOST = 48 };
+enum { TOLD = 2048, TOLD_HOST = 48 };
 
 struct process {
     uint32_t host; /* number of its name */
@@ -247,8 +247,9 @@ int64_t ep_ranks_map_find(const struct ep_ranks_map *m, struct ep_span host,
 static bool is_told(struct ep_ranks_map *m, struct ep_span host,
                     const struct told *t)
 {
+    /* ranks that take turns are not to push each other out */
     uint64_t h = (uint64_t)t->pid * 31 + (uint64_t)t->comm_rank +
-                 (unsigned char)host.ptr[host.len - 1];
+                 (uint64_t)t->rank * 5 + (unsigned char)host.ptr[host.len - 1];
     struct told *known = &m->told[h % TOLD];
 
     if (known->len == host.len && known->pid == t->pid &&
