@@ -22,12 +22,14 @@
 #include <stdlib.h>
 
 static const double cv_local = 0.09, cv_remote = 0.29;
-static const double prior_calls = 2;     /* that cv is worth */
-static const double class_calls = 20;    /* that the class is worth, at most */
-static const double drift = 0.01;        /* of a mean, whatever its calls */
-static const double class_spread = 0.12; /* of healthy links, log 1.27 / 2 */
+static const double prior_calls = 2;   /* that cv is worth */
+static const double class_calls = 20;  /* that the class is worth, at most */
+static const double class_least = 3.5; /* scatters that count, of a class */
+static const double drift = 0.01;      /* of a mean, whatever its calls */
+/* of healthy links: log 1.27 / 2; of many that are seen to be alike */
+static const double few_spread = 0.12, many_spread = 0.04;
 
-enum { PAST = 16, PAST_TIMES = 4, PEERS = 4 };
+enum { PAST = 16, PAST_TIMES = 2, PEERS = 4, MANY_PEERS = 16 };
 
 /* ==== Means of bins ==== */
 
@@ -186,10 +188,13 @@ static void against_past(struct comms_evidence *e, size_t n, double least)
     }
 }
 
-/* Against the others of the class. */
-static void against_class(struct comms_evidence *e, size_t n)
+/*
+ * Against the others of the class: the faster quarter, since what is wrong makes
+ * slow and may be in half of them. Returns the scatter of healthy ones.
+ */
+static double against_class(struct comms_evidence *e, size_t n)
 {
-    double *v = ep_calloc(n, sizeof *v), centre, spread;
+    double *v = ep_calloc(n, sizeof *v), centre, spread = 0;
     size_t k = 0;
 
     for (size_t i = 0; i < n; i++) {
@@ -199,8 +204,11 @@ static void against_class(struct comms_evidence *e, size_t n)
             v[k++] = e[i].since;
     }
     if (k >= PEERS) {
-        centre = ep_median(v, k);
-        spread = fmax(class_spread, EP_MAD_TO_SIGMA * ep_mad(v, k, centre));
+        centre = ep_quantile(v, k, 0.25);
+        for (size_t i = 0; i < k; i++)
+            v[i] = fabs(v[i] - centre);
+        spread = fmax(k < MANY_PEERS ? few_spread : many_spread,
+                      EP_MAD_TO_SIGMA * ep_quantile(v, k, 0.25));
         for (size_t i = 0; i < n; i++) {
             if (e[i].nsince < 3)
                 continue;
@@ -211,6 +219,7 @@ static void against_class(struct comms_evidence *e, size_t n)
         }
     }
     free(v);
+    return spread;
 }
 
 /* ==== All ==== */
@@ -243,23 +252,26 @@ static size_t collect(const struct comms_job *j, double since,
 }
 
 struct comms_evidence *comms_gather(const struct comms_job *j, double since_ts,
-                                    size_t *n, bool *past)
+                                    size_t *n, double *least)
 {
+    double spread = 0;
+    bool past;
     double since = isnan(since_ts) ? -(double)INFINITY : since_ts;
     struct comms_evidence *e = ep_calloc(j->tracks + 1, sizeof *e);
 
-    *n = collect(j, since, e, past);
+    *n = collect(j, since, e, &past);
     if (*n)
         qsort(e, *n, sizeof *e, by_kind);
     for (size_t i = 0, end; i < *n; i = end) {
         for (end = i + 1; end < *n && e[end].kind == e[i].kind;)
             end++;
         pool(e + i, end - i);
-        if (*past)
+        if (past)
             against_past(e + i, end - i, j->all->least);
         else
-            against_class(e + i, end - i);
+            spread = fmax(spread, against_class(e + i, end - i));
     }
+    *least = past ? 0 : fmax(j->all->least, class_least * spread);
     return e;
 }
 
@@ -268,13 +280,13 @@ double ep_comms_level(struct ep_comms *c, struct ep_span job, double since_ts)
     const struct comms_job *j = comms_job(c, job);
     double now = 0, old = 0;
     struct comms_evidence *e;
-    bool past;
+    double classes;
     size_t n;
 
     if (!j)
         return (double)NAN;
-    e = comms_gather(j, since_ts, &n, &past);
-    for (size_t i = 0; past && i < n; i++) {
+    e = comms_gather(j, since_ts, &n, &classes);
+    for (size_t i = 0; !(classes > 0) && i < n; i++) {
         double ref = comms_main(e[i].track)->ref;
 
         if (!(e[i].se > 0))

@@ -197,11 +197,12 @@ struct comms_evidence {
 };
 
 /*
- * Of all series of the job that have calls since then. *past: compared with
- * their own (false: with others of their class). Caller frees.
+ * Of all series of the job that have calls since then. *least: 0 if they are
+ * compared with their own past; else they are with others of their class, and
+ * that is the least y that counts. Caller frees.
  */
 struct comms_evidence *comms_gather(const struct comms_job *j, double since_ts,
-                                    size_t *n, bool *past);
+                                    size_t *n, double *least);
 
 /* ---- comms_late.c ---- */
 

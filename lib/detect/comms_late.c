@@ -23,47 +23,70 @@ enum { LEAST_LATES = 3, LATE_MAX = 64 };
 struct late {
     const struct comms_group *group;
     int32_t rank;
-    double share; /* of the time, that its peers wait */
+    double share; /* of the time, that its peers wait, more than before */
     uint32_t times, calls;
 };
 
-/* Whom a group waits for since then. */
+/* For whom the peers wait most in n calls: the sum, s. */
+static double longest(const struct comms_late *l, uint32_t n, int32_t *who)
+{
+    double most = 0;
+
+    *who = -1;
+    for (uint32_t i = 0; i < n; i++) {
+        double mine = 0;
+
+        for (uint32_t m = 0; m < n; m++)
+            mine += l[m].who == l[i].who ? (double)l[m].gap : 0;
+        if (mine > most) {
+            most = mine;
+            *who = l[i].who;
+        }
+    }
+    return most;
+}
+
+/* Of the time of n calls, in order, that they wait for who. */
+static double share_of(const struct comms_late *l, uint32_t n, int32_t who)
+{
+    double sum = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        sum += l[i].who == who ? (double)l[i].gap : 0;
+    if (n < 2 || !(l[n - 1].ts > l[0].ts))
+        return 0;
+    return sum / (l[n - 1].ts - l[0].ts) * (n - 1) / n;
+}
+
+/* Whom a group waits for since then, and did not before. */
 static bool late_in(const struct comms_track *t, double since, struct late *out)
 {
     uint32_t n = t->lates < COMMS_LATES ? t->lates : COMMS_LATES, k = 0;
     struct comms_late l[COMMS_LATES];
-    double first = (double)INFINITY, last = -first, sum = 0, most = 0;
-    int32_t who = -1;
+    double sum = 0, most;
+    int32_t who;
 
     for (uint32_t i = 0; i < n; i++) {
-        l[k] = t->late[(t->lates - n + i) % COMMS_LATES];
-        if (!(l[k].ts >= since))
-            continue;
-        first = fmin(first, l[k].ts);
-        last = fmax(last, l[k].ts);
-        sum += (double)l[k++].gap;
+        l[i] = t->late[(t->lates - n + i) % COMMS_LATES];
+        if (!(l[i].ts >= since))
+            k = i + 1; /* before */
     }
-    *out = (struct late){.group = t->group, .rank = -1, .calls = k};
-    if (k < LEAST_LATES || !(last > first))
+    *out = (struct late){.group = t->group, .rank = -1, .calls = n - k};
+    if (n - k < LEAST_LATES)
         return false;
-    for (uint32_t i = 0; i < k; i++) {
-        double mine = 0;
-
-        for (uint32_t m = 0; m < k; m++)
-            mine += l[m].who == l[i].who ? (double)l[m].gap : 0;
-        if (mine > most) {
-            most = mine;
-            who = l[i].who;
-        }
+    if (!k && n < t->lates && since > t->group->job->first)
+        return false; /* what was before is forgotten */
+    most = longest(l + k, n - k, &who);
+    for (uint32_t i = k; i < n; i++) {
+        sum += (double)l[i].gap;
+        out->times += l[i].who == who && (double)l[i].gap >= most / (2 * n);
     }
     if (!(most >= mostly * sum) || (size_t)who >= t->group->cap ||
-        !t->group->member[who])
+        !t->group->member[who] || out->times < LEAST_LATES)
         return false;
-    for (uint32_t i = 0; i < k; i++)
-        out->times += l[i].who == who && (double)l[i].gap >= most / (2 * k);
     out->rank = t->group->member[who]->rank;
-    out->share = most / (last - first) * (k - 1) / k;
-    return out->times >= LEAST_LATES;
+    out->share = share_of(l + k, n - k, who) - share_of(l, k, who);
+    return true;
 }
 
 static bool has(const struct comms_group *g, int32_t rank)

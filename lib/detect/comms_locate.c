@@ -527,7 +527,6 @@ static void set_up(struct trial *t, const struct comms_job *j)
     size_t nodes;
 
     t->job = j;
-    t->least = j->all->least;
     t->hosts = hosts_in_use(j) > 1;
     nodes = t->hosts ? ep_intern_count(j->hosts) : j->ranks;
     t->node = ep_calloc(nodes + 1, sizeof *t->node);
@@ -555,17 +554,19 @@ static bool locate(struct ep_comms *c, const struct comms_job *j, double since,
 {
     struct trial t = {0};
     const struct hypothesis *best;
-    bool past, found;
-    struct comms_evidence *e = comms_gather(j, since, &t.n, &past);
+    double classes;
+    bool found;
+    struct comms_evidence *e = comms_gather(j, since, &t.n, &classes);
 
     t.e = e;
+    t.least = fmax(j->all->least, classes);
     set_up(&t, j);
     weigh(&t);
     best = best_of(&t, &out->p);
     found = best && out->p >= sure && name(&t, best, out);
     if (found) {
         out->factor = exp(best->phi);
-        explain(&t, best, past, out);
+        explain(&t, best, !(classes > 0), out);
     }
     tear_down(&t);
     free(e);

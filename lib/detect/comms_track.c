@@ -23,6 +23,9 @@ enum {
     RARE = 8,   /* calls of a class before it counts in an older series */
 };
 
+/* Less than this part of a transfer nobody is late. */
+static const float nobody = 0.05F;
+
 struct comms_track *comms_track_new(struct comms_group *g, int32_t src,
                                     int32_t dst)
 {
@@ -179,6 +182,8 @@ static void note_late(struct comms_track *t, const struct comms_slot *s)
 {
     struct comms_late *l;
 
+    if (!(s->second - s->least > nobody * s->least))
+        return;
     if (!t->late) {
         if (comms_full(t->group->job->all, COMMS_LATES * sizeof *l))
             return;
