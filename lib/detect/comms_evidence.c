@@ -3,7 +3,7 @@
  * comms_evidence.c - by how much each series of transfers changed, and how
  * sure that is; see comms.h.
  *
- * Means are of values within three standard deviations of the median (both
+ * Means are of values within four standard deviations of the median (both
  * weighted by calls): a pause of the job is in one call of many. The variance of
  * a call is that of its series drawn towards that of all series of its class,
  * and towards what is known of healthy links [1] where there are few calls.
@@ -24,6 +24,7 @@
 static const double cv_local = 0.09, cv_remote = 0.29;
 static const double prior_calls = 2;   /* that cv is worth */
 static const double class_calls = 20;  /* that the class is worth, at most */
+static const double apart = 0.1;       /* of bins of one piece, beside noise */
 static const double class_least = 3.5; /* scatters that count, of a class */
 static const double drift = 0.01;      /* of a mean, whatever its calls */
 /* of healthy links: log 1.27 / 2; of many that are seen to be alike */
@@ -74,7 +75,7 @@ static struct mean mean_of(struct comms_bin *b, size_t n)
     for (size_t i = 0; i < n; i++)
         off[i] = (struct comms_bin){
             .v = fabs(b[i].v - centre) * sqrt(b[i].calls), .calls = 1};
-    cut = 3 * fmax(EP_MAD_TO_SIGMA * middle(off, n, (double)n), 0.005);
+    cut = 4 * fmax(EP_MAD_TO_SIGMA * middle(off, n, (double)n), 0.005);
     for (size_t i = 0; i < n; i++) {
         double most = cut / sqrt(b[i].calls);
 
@@ -108,24 +109,49 @@ static bool is_remote(const struct comms_track *t)
     return false;
 }
 
+/*
+ * The last calls before since, most at most, of n bins: as far as they are of
+ * one piece. Two bins in a row that are off to the same side are another time.
+ */
+static size_t past_of(const struct comms_track *t, const struct comms_bin *all,
+                      size_t n, double since, double most,
+                      struct comms_bin *out)
+{
+    double calls = 0, sum = 0, before = 0;
+    size_t k = 0;
+
+    while (n-- > 0 && calls < most) {
+        const struct comms_bin *b = &all[n];
+        double off = k ? b->v - sum / calls : 0;
+        double far = apart + 3 * cv_remote / sqrt(b->calls);
+
+        if (!(b->to < since) || !(b->to > t->mixed))
+            continue;
+        off = fabs(off) > far ? off : 0;
+        if (k > 3 && off * before > 0)
+            return k - 1; /* the one before was off already */
+        before = off;
+        calls += b->calls;
+        sum += b->calls * b->v;
+        out[k++] = *b;
+    }
+    return k;
+}
+
 static void split(const struct comms_track *t, double since,
                   struct comms_evidence *e)
 {
     struct comms_bin all[COMMS_BINS], now[COMMS_BINS], old[COMMS_BINS];
     size_t n = comms_bins(&t->past, all), nnow = 0, nold = 0;
-    double calls = 0, most;
     struct mean a, b;
+    double most;
 
     for (size_t i = 0; i < n; i++)
         if (all[i].from >= since)
             now[nnow++] = all[i];
     a = mean_of(now, nnow);
     most = fmax(PAST, PAST_TIMES * a.calls);
-    for (size_t i = n; i-- > 0 && calls < most;)
-        if (all[i].to < since && all[i].to > t->mixed) {
-            calls += all[i].calls;
-            old[nold++] = all[i];
-        }
+    nold = past_of(t, all, n - nnow, since, most, old);
     b = mean_of(old, nold);
     e->since = a.v;
     e->nsince = a.calls;
@@ -168,9 +194,12 @@ static void pool(struct comms_evidence *e, size_t n)
     }
     common = squares / freedom;
     freedom = fmin(freedom, class_calls);
-    for (size_t i = 0; i < n; i++)
-        e[i].variance =
-            (freedom * common + e[i].squares) / (freedom + e[i].freedom);
+    for (size_t i = 0; i < n; i++) {
+        double all = freedom + e[i].freedom;
+
+        /* wider, as Student's distribution is, for it is an estimate */
+        e[i].variance = (freedom * common + e[i].squares) / all * (1 + 4 / all);
+    }
 }
 
 /* Against their own past. */

@@ -17,7 +17,8 @@ enum {
     COMMS_BEST =
         4, /* the level whose bins, of 16 calls, are a sustained pace */
     COMMS_KINDS = 8,  /* classes of a series that are told apart */
-    COMMS_LATES = 32, /* last to arrive: calls that are kept */
+    COMMS_LATES = 32, /* last to arrive: runs of calls that are kept */
+    COMMS_RUN = 8,
 };
 
 /* Means of 2^level calls; t: of the last call in it. A ring. */
@@ -55,10 +56,13 @@ struct comms_slot {
     bool done;
 };
 
+/* Up to COMMS_RUN calls in a row with the same one last. */
 struct comms_late {
-    double ts;
-    float gap; /* s that the next to last waited for it */
+    double ts;   /* of the first */
+    float until; /* s from there to the last */
+    float gap;   /* s that the next to last waited for it, all together */
     int32_t who;
+    uint32_t n;
 };
 
 /* Transfers of a communicator, or from one rank of it to another. */

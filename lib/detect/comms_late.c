@@ -18,6 +18,8 @@
 #include <stdlib.h>
 
 static const double mostly = 0.8; /* of the waiting is for one rank */
+/* Calls come in bursts: shares of few of them are rough. */
+static const double grown = 2.0 / 3;
 enum { LEAST_LATES = 3, LATE_MAX = 64 };
 
 struct late {
@@ -46,16 +48,17 @@ static double longest(const struct comms_late *l, uint32_t n, int32_t *who)
     return most;
 }
 
-/* Of the time of n calls, in order, that they wait for who. */
+/* Of the time of n runs, in order, that they wait for who. */
 static double share_of(const struct comms_late *l, uint32_t n, int32_t who)
 {
-    double sum = 0;
+    double sum = 0, calls = 0, span;
 
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
         sum += l[i].who == who ? (double)l[i].gap : 0;
-    if (n < 2 || !(l[n - 1].ts > l[0].ts))
-        return 0;
-    return sum / (l[n - 1].ts - l[0].ts) * (n - 1) / n;
+        calls += l[i].n;
+    }
+    span = n ? l[n - 1].ts + (double)l[n - 1].until - l[0].ts : 0;
+    return span > 0 ? sum / span * (calls - 1) / calls : 0;
 }
 
 /* Whom a group waits for since then, and did not before. */
@@ -63,7 +66,8 @@ static bool late_in(const struct comms_track *t, double since, struct late *out)
 {
     uint32_t n = t->lates < COMMS_LATES ? t->lates : COMMS_LATES, k = 0;
     struct comms_late l[COMMS_LATES];
-    double sum = 0, most;
+    uint32_t first, before = 0;
+    double sum = 0, most, was, is;
     int32_t who;
 
     for (uint32_t i = 0; i < n; i++) {
@@ -71,22 +75,26 @@ static bool late_in(const struct comms_track *t, double since, struct late *out)
         if (!(l[i].ts >= since))
             k = i + 1; /* before */
     }
-    *out = (struct late){.group = t->group, .rank = -1, .calls = n - k};
-    if (n - k < LEAST_LATES)
-        return false;
+    *out = (struct late){.group = t->group, .rank = -1};
     if (!k && n < t->lates && since > t->group->job->first)
         return false; /* what was before is forgotten */
     most = longest(l + k, n - k, &who);
     for (uint32_t i = k; i < n; i++) {
         sum += (double)l[i].gap;
-        out->times += l[i].who == who && (double)l[i].gap >= most / (2 * n);
+        out->calls += l[i].n;
+        out->times += l[i].who == who ? l[i].n : 0;
     }
-    if (!(most >= mostly * sum) || (size_t)who >= t->group->cap ||
-        !t->group->member[who] || out->times < LEAST_LATES)
+    if (!(most >= mostly * sum) || out->times < LEAST_LATES ||
+        (size_t)who >= t->group->cap || !t->group->member[who])
         return false;
     out->rank = t->group->member[who]->rank;
-    out->share = share_of(l + k, n - k, who) - share_of(l, k, who);
-    return true;
+    /* before: as many calls, or nearly */
+    for (first = k; first > 0 && before < out->calls; first--)
+        before += l[first - 1].n;
+    was = share_of(l + first, k - first, who);
+    is = share_of(l + k, n - k, who);
+    out->share = is - was;
+    return was < grown * is;
 }
 
 static bool has(const struct comms_group *g, int32_t rank)

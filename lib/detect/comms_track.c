@@ -189,8 +189,15 @@ static void note_late(struct comms_track *t, const struct comms_slot *s)
             return;
         t->late = ep_calloc(COMMS_LATES, sizeof *l);
     }
+    l = &t->late[(t->lates - 1) % COMMS_LATES];
+    if (t->lates && l->who == s->who && l->n < COMMS_RUN && s->ts >= l->ts) {
+        l->until = (float)(s->ts - l->ts);
+        l->gap += s->second - s->least;
+        l->n++;
+        return;
+    }
     l = &t->late[t->lates++ % COMMS_LATES];
-    *l = (struct comms_late){s->ts, s->second - s->least, s->who};
+    *l = (struct comms_late){s->ts, 0, s->second - s->least, s->who, 1};
 }
 
 static void finish(struct comms_track *t, struct comms_slot *s)
