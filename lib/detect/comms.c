@@ -38,8 +38,8 @@ static void free_job(struct comms_job *j)
     for (size_t i = 0; i < j->ranks; i++)
         if (j->rank[i]) {
             for (uint32_t k = 0; k < j->rank[i]->n; k++)
-                free_member(j->rank[i]->member[k]);
-            free(j->rank[i]->member);
+                free_member(j->rank[i]->in[k].member);
+            free(j->rank[i]->in);
             free(j->rank[i]);
         }
     for (size_t i = 0; i < j->groups; i++) {
@@ -226,6 +226,16 @@ static struct comms_group *find_group(struct comms_job *j, struct ep_span name,
     return g;
 }
 
+/* All are heard, or there is a new one: for now it is not known who is all. */
+static void settle(struct comms_group *g)
+{
+    if (!g->track)
+        return;
+    g->joined = g->track->begun;
+    g->track->want =
+        g->nranks > 0 && g->n >= (size_t)g->nranks ? (uint32_t)g->n : 0;
+}
+
 /* Rank m->rank is member m->comm_rank of its group: was it another? */
 static bool join(struct comms_group *g, struct comms_member *m)
 {
@@ -245,7 +255,7 @@ static bool join(struct comms_group *g, struct comms_member *m)
     else if (g->member[i]->rank != m->rank)
         g->mixed = true;
     g->member[i] = m;
-    g->joined = g->track ? g->track->begun : 0;
+    settle(g);
     return true;
 }
 
@@ -257,11 +267,11 @@ static struct comms_member *new_member(struct comms_job *j,
     struct comms_group *g = find_group(j, call->comm, hash);
     struct comms_member *m;
 
-    if (!g || r->n == RANK_COMMS || comms_full(j->all, sizeof *m + 8))
+    if (!g || r->n == RANK_COMMS ||
+        comms_full(j->all, sizeof *m + sizeof *r->in))
         return NULL;
     m = ep_calloc(1, sizeof *m);
     m->group = g;
-    m->hash = hash;
     m->comm_rank = (int32_t)call->comm_rank;
     m->rank = (int32_t)call->rank;
     m->seq = -1;
@@ -272,10 +282,10 @@ static struct comms_member *new_member(struct comms_job *j,
     }
     if (r->n == r->cap) {
         r->cap = r->cap ? 2 * r->cap : 4;
-        r->member = ep_realloc(r->member, r->cap, sizeof(void *));
+        r->in = ep_realloc(r->in, r->cap, sizeof *r->in);
     }
     r->last = r->n;
-    r->member[r->n++] = m;
+    r->in[r->n++] = (struct comms_place){hash, m};
     return m;
 }
 
@@ -289,9 +299,9 @@ static struct comms_member *find_member(struct comms_job *j,
     for (uint32_t i = 0; i < r->n; i++) {
         uint32_t at = r->last + i < r->n ? r->last + i : r->last + i - r->n;
 
-        if (r->member[at]->hash == hash) {
+        if (r->in[at].hash == hash) {
             r->last = at;
-            return r->member[at];
+            return r->in[at].member;
         }
     }
     return new_member(j, r, call, hash);
@@ -356,12 +366,12 @@ static struct comms_end *find_end(struct comms_member *m, int32_t peer,
 
 /* ==== Calls ==== */
 
-static void restart(struct comms_job *j, struct comms_rank *r, int64_t pid)
+static void restart(struct comms_rank *r, int64_t pid)
 {
     if (r->pid >= 0) {
         r->host = -1; /* perhaps it is elsewhere now */
         for (uint32_t i = 0; i < r->n; i++) {
-            struct comms_member *m = r->member[i];
+            struct comms_member *m = r->in[i].member;
 
             if (m->group->track)
                 comms_forget(m->group->track, m->ts);
@@ -375,7 +385,6 @@ static void restart(struct comms_job *j, struct comms_rank *r, int64_t pid)
         }
     }
     r->pid = pid;
-    (void)j;
 }
 
 /*
@@ -422,47 +431,49 @@ static bool has_word(struct ep_span s, const char *word)
 static bool take_message(struct comms_member *m, const struct ep_call *call,
                          struct comms_arrival *a)
 {
-    bool send = has_word(call->op, "send");
+    bool plain = call->op.len == 4; /* "send", or "recv" */
+    bool send = plain ? call->op.ptr[0] == 's' : has_word(call->op, "send");
+    bool recv = plain ? call->op.ptr[0] == 'r' : has_word(call->op, "recv");
     struct comms_end *e;
 
-    if (send == has_word(call->op, "recv") || call->peer < 0 ||
-        call->peer >= EP_CALLS_RANKS || call->peer == m->comm_rank)
+    if (send == recv || call->peer < 0 || call->peer >= EP_CALLS_RANKS ||
+        call->peer == m->comm_rank)
         return false;
     e = find_end(m, (int32_t)call->peer, send);
     if (!e)
         return false;
     a->seq = number(e->track, call->seq, &e->seq, &e->count, &e->ts, a->ts);
     if (a->seq >= 0)
-        comms_arrive(e->track, a, 2);
+        comms_arrive(e->track, a);
     return true;
 }
 
-/* Ends that complete a collective; 0: not known (yet). */
-static uint32_t wanted(const struct comms_group *g)
+static struct comms_track *first_collective(struct comms_group *g,
+                                            const struct ep_call *call)
 {
-    if (g->nranks > 0 && g->n >= (size_t)g->nranks)
-        return (uint32_t)g->n;
-    /* some are not recorded: once no new ones came for a while */
-    return g->track->begun - g->joined >= 16 ? (uint32_t)g->n : 0;
+    if (g->track)
+        return g->track;
+    g->track = add_track(g, -1, -1);
+    if (!g->track)
+        return NULL;
+    g->nranks = call->nranks;
+    g->full = has_word(call->op, "all_to_all");
+    settle(g);
+    return g->track;
 }
 
 static bool take_collective(struct comms_member *m, const struct ep_call *call,
                             struct comms_arrival *a)
 {
-    struct comms_group *g = m->group;
-
     if (call->nranks == 1)
         return true; /* alone: nothing is transferred */
-    if (!g->track) {
-        g->track = add_track(g, -1, -1);
-        if (!g->track)
-            return false;
-        g->nranks = call->nranks;
-        g->full = has_word(call->op, "all_to_all");
-    }
-    a->seq = number(g->track, call->seq, &m->seq, &m->count, &m->ts, a->ts);
+    if (!m->track)
+        m->track = first_collective(m->group, call);
+    if (!m->track)
+        return false;
+    a->seq = number(m->track, call->seq, &m->seq, &m->count, &m->ts, a->ts);
     if (a->seq >= 0)
-        comms_arrive(g->track, a, wanted(g));
+        comms_arrive(m->track, a);
     return true;
 }
 
@@ -476,7 +487,7 @@ static bool take(struct comms_job *j, const struct ep_call *call)
     if (!r)
         return false;
     if (call->pid >= 0 && call->pid != r->pid)
-        restart(j, r, call->pid);
+        restart(r, call->pid);
     if (r->host < 0 && call->host.len)
         r->host = (int32_t)ep_intern_add(j->hosts, call->host, EP_CALLS_RANKS);
     m = find_member(j, r, call);

@@ -71,6 +71,7 @@ struct comms_track {
     int32_t src, dst; /* comm_ranks; -1: all ranks, a collective */
     struct comms_slot *slot;
     uint32_t slots, lost; /* slots: a power of 2 */
+    uint32_t want;        /* ends that complete a call; 0: not known (yet) */
     uint64_t begun;       /* slots */
     bool counted;         /* seq does not match: by count */
     struct comms_past past;
@@ -93,7 +94,7 @@ struct comms_end {
 
 struct comms_member {
     struct comms_group *group;
-    uint64_t hash;
+    struct comms_track *track; /* of the group, once it had a collective */
     int32_t comm_rank, rank;
     int64_t seq, count; /* seq: of its last collective; -1 */
     double ts;
@@ -119,7 +120,10 @@ struct comms_rank {
     int64_t pid;
     int32_t host; /* -1 */
     uint32_t n, cap, last;
-    struct comms_member **member;
+    struct comms_place {
+        uint64_t hash; /* of the communicator's name */
+        struct comms_member *member;
+    } * in;
 };
 
 struct comms_job {
@@ -174,9 +178,7 @@ struct comms_track *comms_track_new(struct comms_group *g, int32_t src,
                                     int32_t dst);
 void comms_track_free(struct comms_track *t);
 
-/* want: ends that complete it, 0 if that is not known. */
-void comms_arrive(struct comms_track *t, const struct comms_arrival *a,
-                  uint32_t want);
+void comms_arrive(struct comms_track *t, const struct comms_arrival *a);
 
 /* An end was restarted: calls of which it was at or before ts are over. */
 void comms_forget(struct comms_track *t, double ts);

@@ -145,7 +145,8 @@ bool comms_locate_late(struct ep_comms *c, const struct comms_job *j,
         if (n == LATE_MAX)
             return false;
         several = several || (n && late[0].rank != x.rank);
-        worst = x.share > worst.share ? x : worst;
+        if (!n || x.share > worst.share)
+            worst = x;
         late[n++] = x;
     }
     if (!n || (several && !first_of(j, since, late, n, &worst.rank)))

@@ -18,9 +18,11 @@ enum {
     SLOTS_MAX = 256,
     SLOTS_HUGE = 16, /* of which there are many */
     TRACKS_HUGE = 4096,
-    LOST = 16,  /* that make room for more, and of numbers that never match */
-    YOUNG = 64, /* calls of a series in which its classes come to be known */
-    RARE = 8,   /* calls of a class before it counts in an older series */
+    SETTLED = 16, /* calls without a new member: these are all that tell */
+    LOST = 16,    /* that make room for more, and of numbers that never match */
+    MISFITS = 32, /* calls of a series none of which was complete */
+    YOUNG = 64,   /* calls of a series in which its classes come to be known */
+    RARE = 8,     /* calls of a class before it counts in an older series */
 };
 
 /* Less than this part of a transfer nobody is late. */
@@ -41,6 +43,7 @@ struct comms_track *comms_track_new(struct comms_group *g, int32_t src,
     t->dst = dst;
     t->slot = ep_calloc(SLOTS, sizeof *t->slot);
     t->slots = SLOTS;
+    t->want = src < 0 ? 0 : 2;
     t->mixed = -(double)INFINITY;
     t->past.best = (float)INFINITY;
     return t;
@@ -266,7 +269,7 @@ static struct comms_slot *slot_of(struct comms_track *t, int64_t seq)
         give_up(t, s);
     }
     if (t->lost >= LOST) {
-        if (!t->calls && t->begun >= 2 * LOST && !t->counted) {
+        if (!t->calls && t->begun >= MISFITS && !t->counted) {
             t->counted = true; /* each end numbers them its own way */
             clear(t);
         } else {
@@ -278,12 +281,13 @@ static struct comms_slot *slot_of(struct comms_track *t, int64_t seq)
         memset(s, 0, sizeof *s);
         s->seq = seq;
         t->begun++;
+        if (!t->want && t->begun - t->group->joined >= SETTLED)
+            t->want = (uint32_t)t->group->n;
     }
     return s;
 }
 
-void comms_arrive(struct comms_track *t, const struct comms_arrival *a,
-                  uint32_t want)
+void comms_arrive(struct comms_track *t, const struct comms_arrival *a)
 {
     struct comms_slot *s = slot_of(t, a->seq);
     float dur = (float)a->dur;
@@ -301,7 +305,7 @@ void comms_arrive(struct comms_track *t, const struct comms_arrival *a,
         s->second = dur;
     }
     s->n++;
-    if (s->n == want && want > 1)
+    if (s->n == t->want && s->n > 1)
         finish(t, s);
 }
 

@@ -80,7 +80,7 @@ int main(int argc, char **argv)
         if (r.type != EP_COLL && r.type != EP_P2P)
             continue;
         name = ep_record_str(&r, EP_K_JOB);
-        if (name.len < sizeof job) {
+        if (name.len && name.len < sizeof job) {
             memcpy(job, name.ptr, name.len);
             job[name.len] = 0;
         }
