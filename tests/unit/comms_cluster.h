@@ -17,8 +17,8 @@
 
 enum { RANKS = 64, SERIES = 256, QUEUE = 64 };
 
-static const char *const hosts[] = {"h0", "h1", "h2", "h3",
-                                    "h4", "h5", "h6", "h7"};
+static const char *const host_names[] = {"h0", "h1", "h2", "h3",
+                                         "h4", "h5", "h6", "h7"};
 
 struct slow {
     int a, b; /* nodes; b -1: a host with all its links */
@@ -39,7 +39,7 @@ struct cluster {
     /* calls of an iteration, by rank */
     struct ep_call queue[RANKS][QUEUE];
     int n[RANKS], sent[RANKS];
-    char name[SERIES][24];
+    char name[SERIES][40];
     int names;
 };
 
@@ -99,7 +99,7 @@ static inline bool ring_is_remote(const struct cluster *k, const int *r, int n)
 static inline const char *name(struct cluster *k, const char *kind, int a,
                                int b)
 {
-    char s[24];
+    char s[40];
 
     (void)snprintf(s, sizeof s, "%s-%d-%d", kind, a, b);
     for (int i = 0; i < k->names; i++)
@@ -136,7 +136,7 @@ static inline void emit(struct cluster *k, const char *comm, const int *r,
             wait += k->late_by;
         put(k, &(struct ep_call){
                    .job = {k->job, strlen(k->job)},
-                   .host = {hosts[host], 2},
+                   .host = {host_names[host], 2},
                    .op = {pair >= 0 ? i ? "recv" : "send" : "all_reduce",
                           pair >= 0 ? 4 : 10},
                    .comm = {comm, strlen(comm)},
