@@ -17,6 +17,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+static const double sure = 0.95;
 static const double mostly = 0.8; /* of the waiting is for one rank */
 /* Calls come in bursts: shares of few of them are rough. */
 static const double grown = 2.0 / 3;
@@ -135,6 +136,7 @@ bool comms_locate_late(struct ep_comms *c, const struct comms_job *j,
     struct late late[LATE_MAX], x, worst = {.share = 0};
     bool several = false;
     size_t n = 0;
+    double p;
 
     for (size_t i = 0; i < j->groups; i++) {
         const struct comms_group *g = j->group[i];
@@ -151,6 +153,11 @@ bool comms_locate_late(struct ep_comms *c, const struct comms_job *j,
     }
     if (!n || (several && !first_of(j, since, late, n, &worst.rank)))
         return false;
+    /* as sure as that chance does not put it last so often */
+    p = 1 - pow(worst.group->n > 1 ? (double)worst.group->n : 2.0,
+                1 - (double)worst.times);
+    if (p < sure)
+        return false;
     ep_buf_reset(&c->id);
     ep_buf_addf(&c->id, "rank=%d", (int)worst.rank);
     ep_buf_reset(&c->text);
@@ -162,9 +169,7 @@ bool comms_locate_late(struct ep_comms *c, const struct comms_job *j,
         .scope = EP_SCOPE_RANK,
         .id = c->id.ptr,
         .factor = 1 / (1 - fmin(worst.share, 0.99)),
-        /* as sure as that chance does not put it last so often */
-        .p = 1 - pow((double)(worst.group->n > 1 ? worst.group->n : 2),
-                     1 - (double)worst.times),
+        .p = p,
         .evidence = c->text.ptr,
         .candidates = 1,
         .rank = worst.rank,
