@@ -74,18 +74,21 @@ struct ep_comms *ep_comms_new(double min_change);
 void ep_comms_free(struct ep_comms *c); /* NULL allowed */
 
 /*
- * One call, in the order of its rank; ranks in any order, some hundred calls of
- * a communicator apart at most. What tells no rank, comm, comm_rank, ts or dur
- * (a message: peer) is counted only; so is what comes when EP_COMMS_BYTES are
- * in use. A rank with another pid, or whose seq falls while time goes on, was
- * restarted. Errors: EP_ELIMIT (more than EP_COMMS_JOBS jobs).
+ * One call, in the order of its rank; ranks in any order, up to 8 calls of a
+ * communicator apart; where they are further, room is made for up to 256 (16 in
+ * jobs of more than 4096 series), and what came before is lost. What tells no
+ * rank, comm, comm_rank, ts or dur (a message: peer) is counted only; so is what
+ * comes when EP_COMMS_BYTES are in use. A rank with another pid, or whose seq
+ * falls while time goes on, was restarted.
+ * Errors: EP_ELIMIT (more than EP_COMMS_JOBS jobs).
  * Cost: O(1), no allocation once all ranks were heard for a while.
  */
 int ep_comms_take(struct ep_comms *c, const struct ep_call *call,
                   struct ep_error *err) EP_MUST_USE;
 
 struct ep_comms_place {
-    enum ep_scope scope; /* LINK, HOST, GROUP or RANK */
+    /* LINK, HOST, GROUP; RANK: late, or of a job on one host all its links */
+    enum ep_scope scope;
     /* "src=h1,dst=h2" ("src=rank3,dst=rank4" on one host or if it is one pair
        of ranks), "host=h3", "comm=NAME", "rank=5" */
     const char *id;
@@ -95,7 +98,7 @@ struct ep_comms_place {
     double p;
     const char *evidence;
     size_t candidates; /* links and hosts that tie, 1 if it is settled */
-    int64_t rank;      /* the late one, or -1 */
+    int64_t rank;      /* of scope RANK, else -1 */
     bool late;
 };
 

@@ -91,17 +91,24 @@ static struct mean mean_of(struct comms_bin *b, size_t n)
 
 /* ==== One series ==== */
 
+static int32_t host_of(const struct comms_group *g, size_t i)
+{
+    return i < g->cap && g->member[i] ? comms_host(g->member[i]) : -1;
+}
+
 static bool is_remote(const struct comms_track *t)
 {
     const struct comms_group *g = t->group;
     int32_t host = -1;
 
-    for (size_t i = 0; i < g->cap; i++) {
-        const struct comms_member *m = g->member[i];
-        int32_t h = m ? comms_host(m) : -1;
+    if (t->src >= 0) {
+        int32_t a = host_of(g, (size_t)t->src), b = host_of(g, (size_t)t->dst);
 
-        if (t->src >= 0 && (int32_t)i != t->src && (int32_t)i != t->dst)
-            continue;
+        return a >= 0 && b >= 0 && a != b;
+    }
+    for (size_t i = 0; i < g->cap; i++) {
+        int32_t h = host_of(g, i);
+
         if (h >= 0 && host >= 0 && h != host)
             return true;
         host = h >= 0 ? h : host;

@@ -20,6 +20,7 @@
 
 static const double sure = 0.98; /* of what is named */
 static const double factor_max = 100;
+enum { FULL = 128 }; /* ranks of which all pairs are looked at */
 
 /* ==== Sets ==== */
 
@@ -138,7 +139,7 @@ static void cross_group(struct trial *t, size_t i, const struct comms_group *g)
         cross(t, i, m[d], m[d + 1]);
     if (n > 2 && (g->nranks < 0 || (size_t)g->nranks == n))
         cross(t, i, m[n - 1], m[0]);
-    if (!g->full || n > 512)
+    if (!g->full || n > FULL)
         return;
     for (size_t d = 0; d < n; d++)
         for (size_t k = d + 1; k < n; k++)
@@ -150,8 +151,8 @@ static int32_t only_host(const struct comms_track *t)
 {
     const struct comms_group *g = t->group;
 
-    for (size_t i = 0; i < g->cap; i++)
-        if (g->member[i] && (t->src < 0 || t->src == (int32_t)i))
+    for (size_t i = t->src < 0 ? 0 : (size_t)t->src; i < g->cap; i++)
+        if (g->member[i])
             return comms_host(g->member[i]);
     return -1;
 }

@@ -250,9 +250,16 @@ static void grow_slots(struct comms_track *t)
     t->slots = 2 * was;
 }
 
-static void clear(struct comms_track *t)
+/* Ends are far from each other, or each numbers its calls its own way. */
+static void misfit(struct comms_track *t)
 {
-    memset(t->slot, 0, t->slots * sizeof *t->slot);
+    if (t->calls || t->counted) {
+        grow_slots(t);
+    } else if (t->begun >= MISFITS) {
+        t->counted = true;
+        memset(t->slot, 0, t->slots * sizeof *t->slot);
+    }
+    t->lost = 0;
 }
 
 /* The slot of this number; NULL if it is over. */
@@ -269,12 +276,7 @@ static struct comms_slot *slot_of(struct comms_track *t, int64_t seq)
         give_up(t, s);
     }
     if (t->lost >= LOST) {
-        if (!t->calls && t->begun >= MISFITS && !t->counted) {
-            t->counted = true; /* each end numbers them its own way */
-            clear(t);
-        } else {
-            grow_slots(t);
-        }
+        misfit(t);
         return NULL;
     }
     if (s) {

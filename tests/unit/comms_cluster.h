@@ -31,6 +31,7 @@ struct cluster {
     struct ep_comms *c;
     const char *job;
     bool seq, shuffled;
+    int64_t other; /* what receivers add to seq */
     double drop, now;
     int64_t count, pid;
     int late;         /* rank; -1 */
@@ -146,7 +147,7 @@ static inline void emit(struct cluster *k, const char *comm, const int *r,
                    .comm_rank = pair >= 0 ? pair + i : i,
                    .peer = pair >= 0 ? pair + 1 - i : -1,
                    .bytes = 1 << 20,
-                   .seq = k->seq ? seq : -1,
+                   .seq = k->seq ? seq + (pair >= 0 && i ? k->other : 0) : -1,
                    .p2p = pair >= 0,
                    .ts = k->now + k->late_by + 0.01 - wait,
                    .dur = wait + t,

@@ -116,6 +116,12 @@ static void test_odd_streams(void)
     k->seq = false;
     ok(one_slow(k, s));
     free_cluster(k);
+
+    k = new_cluster(2, 4, 4, 8, 7); /* senders and receivers count apart */
+    k->other = 1000;
+    iterate(k, 30);
+    ok(one_slow(k, s));
+    free_cluster(k);
 }
 
 /* Another process: numbers begin anew, what is known stays. */
