@@ -24,13 +24,12 @@
 static const double cv_local = 0.09, cv_remote = 0.29;
 static const double prior_calls = 2;   /* that cv is worth */
 static const double class_calls = 20;  /* that the class is worth, at most */
-static const double apart = 0.1;       /* of bins of one piece, beside noise */
 static const double class_least = 3.5; /* scatters that count, of a class */
 static const double drift = 0.01;      /* of a mean, whatever its calls */
 /* of healthy links: log 1.27 / 2; of many that are seen to be alike */
 static const double few_spread = 0.12, many_spread = 0.04;
 
-enum { PAST = 16, PAST_TIMES = 2, PEERS = 4, MANY_PEERS = 16 };
+enum { PAST_TIMES = 3, PEERS = 4, MANY_PEERS = 16 };
 
 /* ==== Means of bins ==== */
 
@@ -116,49 +115,24 @@ static bool is_remote(const struct comms_track *t)
     return false;
 }
 
-/*
- * The last calls before since, most at most, of n bins: as far as they are of
- * one piece. Two bins in a row that are off to the same side are another time.
- */
-static size_t past_of(const struct comms_track *t, const struct comms_bin *all,
-                      size_t n, double since, double most,
-                      struct comms_bin *out)
-{
-    double calls = 0, sum = 0, before = 0;
-    size_t k = 0;
-
-    while (n-- > 0 && calls < most) {
-        const struct comms_bin *b = &all[n];
-        double off = k ? b->v - sum / calls : 0;
-        double far = apart + 3 * cv_remote / sqrt(b->calls);
-
-        if (!(b->to < since) || !(b->to > t->mixed))
-            continue;
-        off = fabs(off) > far ? off : 0;
-        if (k > 3 && off * before > 0)
-            return k - 1; /* the one before was off already */
-        before = off;
-        calls += b->calls;
-        sum += b->calls * b->v;
-        out[k++] = *b;
-    }
-    return k;
-}
-
 static void split(const struct comms_track *t, double since,
                   struct comms_evidence *e)
 {
     struct comms_bin all[COMMS_BINS], now[COMMS_BINS], old[COMMS_BINS];
     size_t n = comms_bins(&t->past, all), nnow = 0, nold = 0;
     struct mean a, b;
-    double most;
+    double until;
 
     for (size_t i = 0; i < n; i++)
         if (all[i].from >= since)
             now[nnow++] = all[i];
+    /* three times as long before as since: for all series the same, so that a
+       since that is told late is late for all of them; the median stands it */
+    until = n ? since - PAST_TIMES * (all[n - 1].to - since) : 0;
+    for (size_t i = 0; i < n; i++)
+        if (all[i].to < since && all[i].to > t->mixed && all[i].to >= until)
+            old[nold++] = all[i];
     a = mean_of(now, nnow);
-    most = fmax(PAST, PAST_TIMES * a.calls);
-    nold = past_of(t, all, n - nnow, since, most, old);
     b = mean_of(old, nold);
     e->since = a.v;
     e->nsince = a.calls;
