@@ -150,8 +150,47 @@ made() {
     [[ $squeezed == *$'\ncompute: skewdetect 3 3 50.0 66.2 33.3 66.7\n'* ]]
     [[ $squeezed == *$'\ncompute: window 3 3 50.0 98.5 0.0 100.0\n'* ]]
     [[ $squeezed == *$'\ncompute: bocd 3 3 50.0 1.5 100.0 0.0\n'* ]]
-    # found, localised, cause, no relief due, in time, after 3 its, 3 s, 1 episode
-    [[ $squeezed == *$'\ncompute 3 33.3 100.0 100.0 - 100.0 3/3/3 3.0/3/3 1/1\n'* ]]
+    # found, named, localised, cause, no relief due, in time, after 3 its, 3 s, 1 episode
+    [[ $squeezed == *$'\ncompute 3 33.3 100.0 100.0 100.0 - 100.0 3/3/3 3.0/3/3 1/1\n'* ]]
+}
+
+# network NAME LAYOUT LABEL EVENT: a job whose link or host LABEL is slow, in
+# which EVENT (scope and id) is said of it.
+network() {
+    {
+        echo '{"label":"job","seed":1,"index":1,"class":"comm","ranks":32,'"$2"',"hosts":4,"iterations":20,"positive":true,"grey":false}'
+        echo '{"label":"event","kind":"fail-slow","cause":"link",'"$3"',"ranks":[],"onset":10,"onset_ts":1010,"relief":20,"relief_ts":1020,"over":false,"ramp":0,"every":0,"cross":10,"cross_ts":1010,"factor":1.5,"own_factor":1.5,"job_factor":1.3,"positive":true,"grey":false}'
+    } >"jobs/$1.labels"
+    awk 'BEGIN { for (i = 0; i < 20; i++) print i "\t" 1000 + i "\t1" }' \
+        >"jobs/$1.series"
+    echo '{"kind":"onset",'"$4"',"eid":"a","ts":1013,"step":10,"cause":"link"}' \
+        >"jobs/$1.events"
+    : >"jobs/$1.window"
+    : >"jobs/$1.bocd"
+}
+
+@test "score: a place is right as far as the calls can tell" {
+    local ring='"dp":4,"pp":1,"tp":8' stages='"dp":2,"pp":4,"tp":4'
+    local link='"scope":"link","id":"src=h1,dst=h2"' want
+    # each of the four links, and hosts, of the ring explains the same
+    for case in "$ring|$link|$link|100.0 100.0 100.0" \
+        "$ring|$link|\"scope\":\"group\",\"id\":\"comm=dp-0-3\"|100.0 0.0 100.0" \
+        "$ring|$link|\"scope\":\"group\",\"id\":\"comm=dp-1-3\"|0.0 - -" \
+        "$ring|$link|\"scope\":\"host\",\"id\":\"host=h1\"|0.0 - -" \
+        "$stages|$link|\"scope\":\"link\",\"id\":\"src=h2,dst=h1\"|100.0 100.0 100.0" \
+        "$stages|$link|\"scope\":\"host\",\"id\":\"host=h1\"|0.0 - -" \
+        "$stages|$link|\"scope\":\"link\",\"id\":\"src=h0,dst=h1\"|0.0 - -"; do
+        rm -rf jobs
+        mkdir jobs
+        IFS='|' read -r layout label event want <<<"$case"
+        network comm-1 "$layout" "$label" "$event"
+        run -0 --separate-stderr "$top_srcdir/tests/eval/score" jobs
+        [ -z "$stderr" ]
+        echo "$case"
+        echo "$output"
+        squeezed=$(tr -s ' ' <<<"$output")
+        [[ $squeezed == *$'\nlink 1 '"$want "* ]]
+    done
 }
 
 @test "run: jobs through all three, and tables" {
