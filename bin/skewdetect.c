@@ -252,6 +252,7 @@ static void on_iteration(void *ctx, const struct ep_calls_step *x)
         .dur = x->dur,
         .busy = x->busy,
         .mb = -1,
+        .phase = x->phase,
     };
     struct ep_record r;
 

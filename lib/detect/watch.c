@@ -79,6 +79,7 @@ static void free_series(struct series *s)
     free(s->host);
     free(s->ring);
     free(s->shares);
+    free(s->work);
     free(s->ep.eid);
     free(s->peer.eid);
     free(s);
@@ -94,6 +95,7 @@ void ep_watch_free(struct ep_watch *w)
         free(w->jobs[i]->name);
         free(w->jobs[i]->ranks.v);
         free(w->jobs[i]->workers.v);
+        ep_watch_free_loads(w->jobs[i]);
         free(w->jobs[i]);
     }
     ep_watch_free_groups(w);
@@ -146,7 +148,7 @@ struct job *ep_watch_job(struct ep_watch *w, struct ep_span name,
         job->name = ep_strndup(name.ptr, name.len);
         job->len = name.len;
         job->number = known;
-        job->closed = -1;
+        job->closed = job->phase_since = -1;
         job->restart_ts = (double)-INFINITY;
         w->jobs = ep_grow(w->jobs, &w->jobs_cap, known + 1, sizeof(void *));
         w->jobs[i] = job;

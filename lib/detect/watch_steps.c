@@ -132,7 +132,7 @@ static void report_change(struct ep_watch *w, struct series *s,
  */
 static void forget_before(const struct ep_watch *w, struct series *s, double ts)
 {
-    struct sample v[EP_WATCH_WINDOW_MAX] = {{0, 0, 0}};
+    struct sample v[EP_WATCH_WINDOW_MAX] = {{0, 0, 0, 0}};
     int window = (int)w->config.window, n = 0;
 
     for (int i = 0; i < s->kept; i++) {
@@ -193,9 +193,8 @@ static void consider(struct ep_watch *w, struct series *s, struct ep_change *c,
     report_change(w, s, c, now);
 }
 
-/* One more value of a series; end is the end of the interval. */
-static int push(struct ep_watch *w, struct series *s, const struct sample *x,
-                double end, struct ep_error *err)
+int ep_watch_push(struct ep_watch *w, struct series *s, const struct sample *x,
+                  double end, struct ep_error *err)
 {
     struct ep_change change[EP_CHANGEPOINT_MAX_EVENTS];
     int n;
@@ -239,22 +238,21 @@ static double lost_since(const struct series *s, double since, int64_t n)
     return sum * (double)n;
 }
 
-static void push_job(struct ep_watch *w, struct job *job,
-                     const struct open_step *o)
+void ep_watch_push_job(struct ep_watch *w, struct job *job,
+                       const struct ep_work_step *o, double now)
 {
-    struct sample x = {o->step, o->ts, o->dur};
+    struct sample x = {o->step, o->ts, o->dur, o->work.one};
     struct series *s = job->own;
     bool was_open = s->ep.open, judged = s->unjudged == 0;
 
     /* dur was checked when it came in */
-    if (push(w, s, &x, o->end, NULL) < 0)
+    if (ep_watch_push(w, s, &x, now, NULL) < 0)
         return;
     if (s->ep.open && !was_open)
         job->lost = lost_since(s, s->ep.since, o->n);
     else if (s->ep.open && judged)
-        job->lost +=
-            fmax(0, o->dur - ep_changepoint_healthy(s->pace)) * (double)o->n;
-    ep_watch_count_step(w, &job->ranks, w->config.window, o->end);
+        job->lost += fmax(0, o->dur - ep_changepoint_healthy(s->pace)) *
+                     o->scale * (double)o->n;
 }
 
 /* Pass on all open steps below a number, lowest first. */
@@ -271,7 +269,7 @@ static void close_steps(struct ep_watch *w, struct job *job, int64_t below)
         }
         if (!least)
             return;
-        push_job(w, job, least);
+        ep_watch_job_step(w, job, least, (int)(least - job->open), NULL);
         job->closed = least->step;
         least->n = 0;
     }
@@ -328,8 +326,12 @@ static void add_to_job(struct ep_watch *w, struct job *job,
     if (s->step <= job->closed)
         return; /* a rank that is late: the step was judged without it */
     o = open_step(w, job, s->step);
-    if (!o->n)
+    if (!o->n) {
         *o = (struct open_step){s->step, 0, s->ts, s->dur, end};
+        ep_watch_load_begin(job, (int)(o - job->open));
+    }
+    if (!again)
+        ep_watch_load_add(job, (int)(o - job->open), s);
     o->dur = fmax(o->dur, s->dur);
     o->ts = fmin(o->ts, s->ts);
     o->end = fmax(o->end, end);
@@ -368,14 +370,17 @@ static void restart(struct ep_watch *w, struct series *s,
     skip_warmup(s);
     free(s->host); /* perhaps it is elsewhere now */
     s->host = NULL;
-    if (s->scope == EP_SCOPE_JOB)
+    if (s->scope == EP_SCOPE_JOB) {
         job->restart_ts = x->ts;
+        job->ranks.steps = 0;
+    }
     /* ranks that restart later are near the first one's step */
     if (s->scope == EP_SCOPE_RANK && !job->told &&
         job->closed - x->step >= OPEN_STEPS) {
         ep_watch_end_steps(w, job);
         job->closed = -1;
         job->restart_ts = x->ts;
+        job->ranks.steps = 0;
         skip_warmup(job->own);
     }
 }
@@ -394,6 +399,7 @@ static bool same_basis(struct series *s, enum basis basis)
         return false;
     ep_changepoint_free(s->pace);
     s->pace = NULL;
+    ep_watch_forget_work(s);
     s->basis = basis;
     s->other = s->kept = s->at = s->unjudged = 0;
     s->hits = s->clean = 0;
@@ -425,7 +431,7 @@ static void take_job_step(struct ep_watch *w, struct job *job,
     if (!job->told)
         memset(job->open, 0, sizeof job->open);
     job->told = true;
-    push_job(w, job, &o);
+    ep_watch_job_step(w, job, &o, -1, x);
 }
 
 static void join(struct ep_watch *w, struct series *s)
@@ -492,7 +498,7 @@ int ep_watch_step(struct ep_watch *w, const struct ep_watch_step *x,
         s->place = x->place;
     /* without work there is a step, but no pace */
     if (sample.value > 0 && same_basis(s, basis))
-        rc = push(w, s, &sample, end, err);
+        rc = ep_watch_rank_step(w, s, &sample, x, end, err);
     if (rc == 0 && s->scope == EP_SCOPE_RANK && !s->job->told)
         add_to_job(w, s->job, x, end, again);
     if (rc == 0 && s->scope == EP_SCOPE_WORKER)
@@ -518,6 +524,6 @@ int ep_watch_cpu_share(struct ep_watch *w, struct ep_span job_name,
         return EP_ELIMIT;
     if (!s->shares)
         s->shares = ep_calloc(SHARES, sizeof *s->shares);
-    s->shares[s->nshares++ % SHARES] = (struct sample){-1, ts, value};
+    s->shares[s->nshares++ % SHARES] = (struct sample){-1, ts, value, 0};
     return 0;
 }

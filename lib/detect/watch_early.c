@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * watch_early.c - the ranks of a job against each other in its first steps,
+ * and those that were slow from the start, whether they still are.
+ *
+ * A rank that is slow from its first step has no healthy past; its peers tell,
+ * but windows of "window" steps need two of them. Here the last K = 4, 8, 16
+ * steps are looked at while the job is young. With x_is the value of rank i in
+ * step s,
+ *
+ *     d_is = log(x_is) - median_j log(x_js)
+ *
+ * a warm-up that all share cancels within the step. The medians over s of d_is
+ * are compared as in peers.h; what is slow there is reported at once if
+ *
+ *     log(factor) - 3 e >= log(1 + min_change),
+ *     e = 1.2533 sigma / sqrt(K),  sigma = 1.4826 MAD_s(d_is) (1 + 5/K)
+ *
+ * and d does not fall: the later half of the steps is lower by no more than a
+ * quarter of min_change, or of d itself, so that a rank that warms up longer
+ * than the others is not taken for a slow one. The first step of all counts
+ * never. What is too close to the threshold for that is left to the windows.
+ * A rank that is no more slow has log(factor) + 3 e < log(1 + min_change).
+ */
+#include "config.h"
+
+#include "detect/watch_impl.h"
+
+#include "base/mem.h"
+#include "base/stats.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define SE_MEDIAN 1.2533141373155003
+#define SURE 3.0     /* standard errors */
+#define FLOOR 0.0025 /* least sigma */
+#define LEAST 4      /* steps */
+#define AGAIN 4      /* steps between two looks at those that are slow */
+
+/* The ranks that told all of the last k steps. */
+struct table {
+    struct series **who;
+    double *d; /* [n][k], oldest first */
+    size_t n;
+    int k;
+};
+
+/* The values of the last k closed steps; false if one is missing. */
+static bool row_of(const struct ep_watch *w, const struct members *m,
+                   const struct series *s, int k, double *out)
+{
+    int window = (int)w->config.window, i = 0;
+
+    for (int back = 0; back < k; back++) {
+        int64_t step = m->closed[(m->steps - 1 - back) % EARLY_STEPS];
+
+        for (;; i++) {
+            const struct sample *x;
+
+            if (i >= s->kept)
+                return false;
+            x = &s->ring[(s->at + window - 1 - i) % window];
+            if (x->step < step)
+                return false;
+            if (x->step == step) {
+                out[k - 1 - back] = log(x->value);
+                break;
+            }
+        }
+    }
+    return true;
+}
+
+/* From values to differences to the median of each step. */
+static void centre(struct ep_watch *w, struct table *t)
+{
+    for (int c = 0; c < t->k; c++) {
+        double mid;
+
+        for (size_t i = 0; i < t->n; i++)
+            w->work[i] = t->d[i * (size_t)t->k + (size_t)c];
+        mid = ep_median(w->work, t->n);
+        for (size_t i = 0; i < t->n; i++)
+            t->d[i * (size_t)t->k + (size_t)c] -= mid;
+    }
+}
+
+static double median_of(const double *d, int n)
+{
+    double v[EARLY_STEPS];
+
+    for (int i = 0; i < n; i++)
+        v[i] = d[i];
+    return ep_median(v, (size_t)n);
+}
+
+static double error_of(const double *d, int k)
+{
+    double v[EARLY_STEPS], mid = median_of(d, k), sigma;
+
+    for (int i = 0; i < k; i++)
+        v[i] = d[i];
+    sigma = fmax(EP_MAD_TO_SIGMA * ep_mad(v, (size_t)k, mid), FLOOR);
+    return SE_MEDIAN * sigma * (1 + 5.0 / k) / sqrt(k);
+}
+
+/* How much lower the later half is. */
+static double fall_of(const double *d, int k)
+{
+    return median_of(d, k / 2) - median_of(d + (k - k / 2), k / 2);
+}
+
+/*
+ * The first of the steps at the end that lie on the slow side (slow), or on the
+ * other, of the middle between the peers and the level.
+ */
+static int turn_of(const double *d, int k, double middle, bool slow)
+{
+    int i = k - 1;
+
+    while (i > 0 && (d[i - 1] > middle) == slow)
+        i--;
+    return i;
+}
+
+static void report(struct ep_watch *w, struct series *s, const double *d, int k,
+                   const struct ep_peer *peer, enum ep_finding_kind kind,
+                   double now)
+{
+    int window = (int)w->config.window, i = 0;
+    bool slow = kind == EP_FINDING_ONSET;
+    double was = log(slow ? peer->factor : s->peer.factor);
+    double middle = slow ? median_of(d, k) - was / 2
+                         : median_of(d, k) - log(peer->factor) + was / 2;
+    const struct members *m = ep_watch_members(s);
+    int back = k - 1 - turn_of(d, k, middle, slow);
+    int64_t step = m->closed[(m->steps - 1 - back) % EARLY_STEPS];
+    double v[EARLY_STEPS];
+    int n = 0;
+
+    for (; i < s->kept && n < back + 1; i++) {
+        const struct sample *x = &s->ring[(s->at + window - 1 - i) % window];
+
+        if (x->step < step)
+            break;
+        v[n++] = x->value;
+        s->turn_ts = x->ts;
+        s->turn_step = x->step;
+    }
+    ep_watch_report_peer(w, s, kind, peer, ep_median(v, (size_t)n), now);
+    s->hits = slow ? w->config.persist : 0;
+    s->clean = 0;
+    s->peer.open = slow;
+}
+
+static void judge(struct ep_watch *w, struct series *s, const double *d, int k,
+                  const struct ep_peer *peer, bool young, double now)
+{
+    double least = log1p(w->config.pace.min_change);
+    double f = log(peer->factor), e = SURE * error_of(d, k);
+
+    if (s->peer.open) {
+        if (f + e < least)
+            report(w, s, d, k, peer, EP_FINDING_RELIEF, now);
+        return;
+    }
+    if (young && peer->slow && !s->ep.open && f - e >= least &&
+        fall_of(d, k) <= fmax(least, f) / 4)
+        report(w, s, d, k, peer, EP_FINDING_ONSET, now);
+}
+
+static void compare(struct ep_watch *w, const struct members *m,
+                    enum basis basis, int k, bool young, double now)
+{
+    struct table t = {ep_calloc(m->n, sizeof(void *)),
+                      ep_calloc(m->n * (size_t)k, sizeof(double)), 0, k};
+    struct ep_peer *peers = ep_calloc(m->n, sizeof *peers);
+    struct ep_peers_summary all;
+    struct ep_peers_input in;
+
+    for (size_t i = 0; i < m->n; i++)
+        if (m->v[i]->basis == basis &&
+            row_of(w, m, m->v[i], k, t.d + t.n * (size_t)k))
+            t.who[t.n++] = m->v[i];
+    /* most have to be there, or the median is not theirs */
+    if (t.n >= 2 && t.n * 2 > m->n) {
+        centre(w, &t);
+        for (size_t i = 0; i < t.n; i++)
+            w->work[i] = exp(median_of(t.d + i * (size_t)k, k));
+        in = (struct ep_peers_input){w->work, NULL, t.n, EP_PEERS_LOW};
+        if (ep_peers_compare(&in, &w->config.peers, peers, &all, NULL) == 0)
+            for (size_t i = 0; i < t.n; i++) {
+                ep_watch_doubt(w, &all);
+                judge(w, t.who[i], t.d + i * (size_t)k, k, &peers[i], young,
+                      now);
+            }
+    }
+    free(t.who);
+    free(t.d);
+    free(peers);
+}
+
+static bool any_open(const struct members *m)
+{
+    for (size_t i = 0; i < m->n; i++)
+        if (m->v[i]->peer.open)
+            return true;
+    return false;
+}
+
+void ep_watch_early(struct ep_watch *w, struct members *m, int64_t step,
+                    double now)
+{
+    bool young;
+
+    m->closed[m->steps++ % EARLY_STEPS] = step;
+    young = m->steps <= w->config.window * w->config.persist;
+    if (m->n < 2 || m->steps <= LEAST ||
+        (!young && (m->steps % AGAIN || !any_open(m))))
+        return;
+    for (int k = LEAST; k <= EARLY_STEPS && k < m->steps; k *= 2) {
+        if (k > w->config.window || (k > LEAST && !young))
+            break;
+        compare(w, m, BASIS_PER_MB, k, young, now);
+        compare(w, m, BASIS_BUSY, k, young, now);
+    }
+}
