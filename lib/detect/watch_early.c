@@ -61,7 +61,7 @@ static bool row_of(const struct ep_watch *w, const struct members *m,
             if (i >= s->kept)
                 return false;
             x = &s->ring[(s->at + window - 1 - i) % window];
-            if (x->step < step)
+            if (x->step < step || x->ts < s->job->restart_ts)
                 return false;
             if (x->step == step) {
                 out[k - 1 - back] = log(x->value);
@@ -105,10 +105,19 @@ static double error_of(const double *d, int k)
     return SE_MEDIAN * sigma * (1 + 5.0 / k) / sqrt(k);
 }
 
-/* How much lower the later half is. */
-static double fall_of(const double *d, int k)
+/*
+ * Does the difference last? The later half of the steps is not lower than the
+ * first by more than a quarter of it, and the last ones are slow too. f: the
+ * log factor, d of the peers is the median less that.
+ */
+static bool lasts(const double *d, int k, double f, double least)
 {
-    return median_of(d, k / 2) - median_of(d + (k - k / 2), k / 2);
+    double peers = median_of(d, k) - f;
+    double fall = median_of(d, k / 2) - median_of(d + (k - k / 2), k / 2);
+
+    return fall <= fmax(least, f) / 4 &&
+           median_of(d + (k - LEAST), LEAST) - peers >= least &&
+           d[k - 1] - peers >= least / 2;
 }
 
 /*
@@ -136,10 +145,13 @@ static void report(struct ep_watch *w, struct series *s, const double *d, int k,
     const struct members *m = ep_watch_members(s);
     int back = k - 1 - turn_of(d, k, middle, slow);
     int64_t step = m->closed[(m->steps - 1 - back) % EARLY_STEPS];
-    double v[EARLY_STEPS];
+    double v[EARLY_STEPS + 1];
     int n = 0;
 
-    for (; i < s->kept && n < back + 1; i++) {
+    /* the first step of all is not compared, but was slow as well */
+    if (slow && back + 2 == m->steps)
+        step = m->closed[0];
+    for (; i < s->kept && n <= EARLY_STEPS; i++) {
         const struct sample *x = &s->ring[(s->at + window - 1 - i) % window];
 
         if (x->step < step)
@@ -166,7 +178,7 @@ static void judge(struct ep_watch *w, struct series *s, const double *d, int k,
         return;
     }
     if (young && peer->slow && !s->ep.open && f - e >= least &&
-        fall_of(d, k) <= fmax(least, f) / 4)
+        lasts(d, k, f, least))
         report(w, s, d, k, peer, EP_FINDING_ONSET, now);
 }
 

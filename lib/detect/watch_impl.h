@@ -55,6 +55,7 @@ struct series {
     int64_t last_step;
     int unjudged;      /* samples to pass over after a restart */
     unsigned muted;    /* pace episode that all ranks share: not reported */
+    double shared;     /* factor of a muted episode; 1 of others, 0: none yet */
     struct episode ep; /* of the pace */
     /* the last "window" samples, a ring: kept of them, the next goes to at */
     struct sample *ring;
@@ -195,6 +196,13 @@ void ep_watch_job_step(struct ep_watch *w, struct job *job,
 int ep_watch_rank_step(struct ep_watch *w, struct series *s, struct sample *v,
                        const struct ep_watch_step *x, double end,
                        struct ep_error *err);
+
+/*
+ * Of a change that the others show as well (c->factor is excess times theirs):
+ * the factor that belongs to longer micro-batches and is no slow-down. 1: none.
+ */
+double ep_watch_shared(const struct series *s, const struct ep_change *c,
+                       double excess);
 
 /* The series starts anew. */
 void ep_watch_forget_work(struct series *s);

@@ -171,6 +171,8 @@ static void consider(struct ep_watch *w, struct series *s, struct ep_change *c,
     if (c->kind == EP_CHANGE_ONSET) {
         if (!c->worsening || muted) {
             s->muted = common ? c->episode : 0;
+            if (!c->worsening || common)
+                s->shared = common ? ep_watch_shared(s, c, excess) : 1;
             if (common)
                 return;
         } else if (excess < more * s->ep.excess) {
@@ -190,6 +192,8 @@ static void consider(struct ep_watch *w, struct series *s, struct ep_change *c,
         }
     }
     s->ep.excess = excess;
+    if (c->factor != excess && s->shared > 0)
+        c->factor /= s->shared;
     report_change(w, s, c, now);
 }
 

@@ -3,7 +3,7 @@
  * watch_work.c - the values of ranks and jobs by the work in them; see work.h
  * and watch.h.
  *
- * The work of a job's step is the median over its ranks. Its largest would
+ * The work of a job's step is the (lower) median over its ranks. Its largest would
  * explain a replica that is given more than the others, its sum a part of that;
  * both have to be found. What varies from step to step is judged by the
  * largest, since the others wait for that rank.
@@ -76,8 +76,8 @@ void ep_watch_load_add(struct job *job, int i, const struct ep_watch_step *x)
     all = amount_of(x, job->unit);
     if (!(all > 0) || !isfinite(all))
         return;
-    l->all = ep_grow(l->all, &l->cap, l->n + 1, sizeof *l->all);
-    l->mb = ep_grow(l->mb, &l->mb_cap, l->n + 1, sizeof *l->mb);
+    l->all = ep_grow(l->all, &l->cap, l->n + 2, sizeof *l->all);
+    l->mb = ep_grow(l->mb, &l->mb_cap, l->n + 2, sizeof *l->mb);
     l->all[l->n] = all;
     l->mb[l->n++] = x->mb > 0 ? (double)x->mb : (double)NAN;
     l->most = fmax(l->most, all);
@@ -89,6 +89,17 @@ void ep_watch_free_loads(struct job *job)
         free(job->load[i].all);
         free(job->load[i].mb);
     }
+}
+
+/*
+ * The lower of the two middle values of an even number: one replica of two that
+ * is given more is not all. There is room for one more.
+ */
+static double lower_median(double *v, size_t n)
+{
+    if (n % 2 == 0)
+        v[n++] = 0;
+    return ep_median(v, n);
 }
 
 static void fill(struct job *job, int i, const struct ep_watch_step *x,
@@ -104,9 +115,9 @@ static void fill(struct job *job, int i, const struct ep_watch_step *x,
             out->phase = x->phase;
     } else if (job->load[i].n) {
         struct load *l = &job->load[i];
-        double mb = ep_median(l->mb, l->n); /* NaN if one is */
+        double mb = lower_median(l->mb, l->n); /* NaN if one is */
 
-        out->all = ep_median(l->all, l->n);
+        out->all = lower_median(l->all, l->n);
         out->most = l->most;
         out->one = out->unit == UNIT_MB || isnan(mb) ? 0 : out->all / mb;
         l->n = 0;
@@ -259,4 +270,12 @@ double ep_watch_work_over_peers(struct ep_watch *w, const struct series *s,
             w->work[n++] = x;
     }
     return work_at(s, since_ts, -1, false) / ep_median(w->work, n);
+}
+
+double ep_watch_shared(const struct series *s, const struct ep_change *c,
+                       double excess)
+{
+    return ep_watch_work_factor_since(s, c) > 1 + EP_WORK_SAME
+               ? c->factor / excess
+               : 1;
 }
