@@ -30,6 +30,8 @@
 #define WARMUP_SCATTER 0.15          /* sigma of a level, at most */
 #define WARMUP_MAX 32                /* samples: then a level is a level */
 #define SPIKE_SIGMAS 6.0
+#define SCATTERED_MIN 5 /* samples judged by their own scatter */
+#define UNSURE 1.645    /* standard errors: one in twenty */
 #define NOISE_EVERY 32  /* samples between two estimates of the noise */
 #define BOCD_WINDOW 32  /* run lengths: proposals need no more */
 #define BOCD_KAPPA 0.05 /* prior: new levels lie within some 5 sigma ... */
@@ -276,9 +278,13 @@ struct verdict {
     double p;
 };
 
-/* Do the last n samples agree: no transition, no chance row of spikes? */
-static bool agree(const struct ep_changepoint *cp, unsigned n, double change,
-                  double sigma)
+/*
+ * Do the last n samples agree: no transition, no chance row of spikes? Or are
+ * they many enough, all on the far side, to be judged by their own scatter
+ * (pauses)? *sigma is that, then.
+ */
+static bool agree(const struct ep_changepoint *cp, unsigned n,
+                  const struct verdict *v, double change, double *sigma)
 {
     double lo = INFINITY;
     double hi = -INFINITY;
@@ -289,7 +295,10 @@ static bool agree(const struct ep_changepoint *cp, unsigned n, double change,
         lo = fmin(lo, x);
         hi = fmax(hi, x);
     }
-    return hi - lo <= fmax(fabs(change) / 4, 4.5 * sigma);
+    if (hi - lo <= fmax(fabs(change) / 4, 4.5 * *sigma))
+        return true;
+    *sigma = fmax(*sigma, scatter(cp, 0, n));
+    return n >= SCATTERED_MIN && (v->dir > 0 ? lo >= cp->up : hi <= cp->down);
 }
 
 static bool verify(struct ep_changepoint *cp, unsigned n, struct verdict *v)
@@ -297,15 +306,21 @@ static bool verify(struct ep_changepoint *cp, unsigned n, struct verdict *v)
     double after = median(cp, 0, n);
     double sigma = noise(cp, n);
     double change;
+    double own;
     double z;
 
     v->ref = cp->state == SLOW || cp->mark.x > cp->best.x ? cp->mark : cp->best;
     change = after - v->ref.x;
     if (v->dir > 0 ? after < cp->up : after > cp->down)
         return false;
+    own = scatter(cp, 0, n);
+    /* a slow-down that scatters itself: is its median beyond the threshold? */
+    if (v->dir > 0 && own > 2 * sigma * (1 + 5.0 / n) &&
+        after - UNSURE * SE_MEDIAN * own / sqrt(n) < cp->up)
+        return false;
     if (n >= cp->c.settle)
-        sigma = fmax(sigma, scatter(cp, 0, n));
-    else if (cp->proposal > n + cp->c.lag || !agree(cp, n, change, sigma))
+        sigma = fmax(sigma, own);
+    else if (cp->proposal > n + cp->c.lag || !agree(cp, n, v, change, &sigma))
         return false;
     z = fabs(change) / standard_error(sigma, n, v->ref.n);
     if (z < cp->c.z)
@@ -335,10 +350,7 @@ static bool check_change(struct ep_changepoint *cp, uint64_t mask,
             need = cp->c.confirm;
         if (count(mask, n) >= need && verify(cp, n, v))
             return true;
-        if (n < cp->c.confirm + 2 && n + 1 < cp->c.settle)
-            n++;
-        else
-            n = n < cp->c.settle ? cp->c.settle : n + (n + 1) / 2;
+        n += n < cp->c.settle ? 1 : (n + 1) / 2;
     }
     return false;
 }

@@ -148,7 +148,7 @@ struct job *ep_watch_job(struct ep_watch *w, struct ep_span name,
         job->name = ep_strndup(name.ptr, name.len);
         job->len = name.len;
         job->number = known;
-        job->closed = job->phase_since = -1;
+        job->closed = -1;
         job->restart_ts = (double)-INFINITY;
         w->jobs = ep_grow(w->jobs, &w->jobs_cap, known + 1, sizeof(void *));
         w->jobs[i] = job;

@@ -120,50 +120,60 @@ static bool lasts(const double *d, int k, double f, double least)
            d[k - 1] - peers >= least / 2;
 }
 
-/*
- * The first of the steps at the end that lie on the slow side (slow), or on the
- * other, of the middle between the peers and the level.
- */
-static int turn_of(const double *d, int k, double middle, bool slow)
+/* The i-th latest sample. */
+static const struct sample *latest(const struct ep_watch *w,
+                                   const struct series *s, int i)
 {
-    int i = k - 1;
+    int window = (int)w->config.window;
 
-    while (i > 0 && (d[i - 1] > middle) == slow)
-        i--;
-    return i;
+    return &s->ring[(s->at + window - 1 - i) % window];
 }
 
-static void report(struct ep_watch *w, struct series *s, const double *d, int k,
+/* Since which step the difference is there: the first of those at the end. */
+static int64_t since_of(const struct members *m, const double *d, int k,
+                        double f)
+{
+    double middle = median_of(d, k) - f / 2;
+    int back = 0;
+
+    while (back < k - 1 && d[k - 2 - back] > middle)
+        back++;
+    /* the first step of all is not compared, but was slow as well */
+    if (back + 2 == m->steps)
+        back++;
+    return m->closed[(m->steps - 1 - back) % EARLY_STEPS];
+}
+
+/* Since which step a rank is as fast as its peers. */
+static int64_t relief_of(const struct ep_watch *w, const struct series *s)
+{
+    double v[LEAST], middle;
+    int i = 0;
+
+    for (; i < LEAST && i < s->kept; i++)
+        v[i] = latest(w, s, i)->value;
+    middle = ep_median(v, (size_t)i) * sqrt(s->peer.factor);
+    for (i = 0; i + 1 < s->kept && latest(w, s, i + 1)->value < middle;)
+        i++;
+    return latest(w, s, i)->step;
+}
+
+static void report(struct ep_watch *w, struct series *s, int64_t since,
                    const struct ep_peer *peer, enum ep_finding_kind kind,
                    double now)
 {
-    int window = (int)w->config.window, i = 0;
-    bool slow = kind == EP_FINDING_ONSET;
-    double was = log(slow ? peer->factor : s->peer.factor);
-    double middle = slow ? median_of(d, k) - was / 2
-                         : median_of(d, k) - log(peer->factor) + was / 2;
-    const struct members *m = ep_watch_members(s);
-    int back = k - 1 - turn_of(d, k, middle, slow);
-    int64_t step = m->closed[(m->steps - 1 - back) % EARLY_STEPS];
-    double v[EARLY_STEPS + 1];
+    double v[EP_WATCH_WINDOW_MAX];
     int n = 0;
 
-    /* the first step of all is not compared, but was slow as well */
-    if (slow && back + 2 == m->steps)
-        step = m->closed[0];
-    for (; i < s->kept && n <= EARLY_STEPS; i++) {
-        const struct sample *x = &s->ring[(s->at + window - 1 - i) % window];
-
-        if (x->step < step)
-            break;
-        v[n++] = x->value;
-        s->turn_ts = x->ts;
-        s->turn_step = x->step;
+    for (; n < s->kept && latest(w, s, n)->step >= since; n++) {
+        v[n] = latest(w, s, n)->value;
+        s->turn_ts = latest(w, s, n)->ts;
+        s->turn_step = latest(w, s, n)->step;
     }
     ep_watch_report_peer(w, s, kind, peer, ep_median(v, (size_t)n), now);
-    s->hits = slow ? w->config.persist : 0;
+    s->peer.open = kind == EP_FINDING_ONSET;
+    s->hits = s->peer.open ? w->config.persist : 0;
     s->clean = 0;
-    s->peer.open = slow;
 }
 
 static void judge(struct ep_watch *w, struct series *s, const double *d, int k,
@@ -174,12 +184,13 @@ static void judge(struct ep_watch *w, struct series *s, const double *d, int k,
 
     if (s->peer.open) {
         if (f + e < least)
-            report(w, s, d, k, peer, EP_FINDING_RELIEF, now);
+            report(w, s, relief_of(w, s), peer, EP_FINDING_RELIEF, now);
         return;
     }
     if (young && peer->slow && !s->ep.open && f - e >= least &&
         lasts(d, k, f, least))
-        report(w, s, d, k, peer, EP_FINDING_ONSET, now);
+        report(w, s, since_of(ep_watch_members(s), d, k, f), peer,
+               EP_FINDING_ONSET, now);
 }
 
 static void compare(struct ep_watch *w, const struct members *m,

@@ -74,7 +74,7 @@ struct series {
        or known by its calls (NULL until needed) */
     struct ep_work_slope slope;
     struct ep_work *work;
-    int64_t phase; /* the last one told */
+    int64_t phase, job_phase; /* phase told when the job's was job_phase */
 };
 
 struct open_step {
@@ -86,6 +86,7 @@ struct open_step {
 struct load {
     double *all, *mb; /* of those that tell it in the job's unit */
     size_t n, cap, mb_cap;
+    size_t moved; /* ranks whose calls have changed since the job's phase */
     double most;
 };
 
@@ -107,14 +108,12 @@ struct job {
     struct open_step open[OPEN_STEPS];
     struct load load[OPEN_STEPS];
     struct ep_work work;
-    uint32_t unit;       /* of work: the best that was told */
-    int64_t phase;       /* times that most ranks' calls changed */
-    int64_t phase_since; /* step; -1: none */
-    size_t moved;        /* ranks whose calls have changed since */
-    bool told;           /* has step records of its own, without rank */
-    int64_t closed;      /* highest step passed on; -1: none */
-    double restart_ts;   /* what is older was before the last restart */
-    double lost;         /* device seconds lost in the open episode */
+    uint32_t unit;     /* of work: the best that was told */
+    int64_t phase;     /* times that the calls of most ranks changed */
+    bool told;         /* has step records of its own, without rank */
+    int64_t closed;    /* highest step passed on; -1: none */
+    double restart_ts; /* what is older was before the last restart */
+    double lost;       /* device seconds lost in the open episode */
 };
 
 /* How far the names of episodes with one prefix are used up. */
@@ -184,7 +183,7 @@ void ep_watch_tell(const struct series *s, const struct episode *e,
 
 /* A rank tells its work in a step: slot i of the open ones; begin it first. */
 void ep_watch_load_begin(struct job *job, int i);
-void ep_watch_load_add(struct job *job, int i, const struct ep_watch_step *x);
+void ep_watch_load_add(struct series *s, int i, const struct ep_watch_step *x);
 void ep_watch_free_loads(struct job *job);
 
 /* One more step of the job, whose load is slot i, or (-1) that of x. */

@@ -175,10 +175,15 @@ static void consider(struct ep_watch *w, struct series *s, struct ep_change *c,
                 s->shared = common ? ep_watch_shared(s, c, excess) : 1;
             if (common)
                 return;
+        } else if (common && s->ep.open) {
+            /* the others have come to it: longer sequences, and a relief */
+            c->kind = EP_CHANGE_RELIEF;
+            c->partial = true;
         } else if (excess < more * s->ep.excess) {
             return;
         }
-    } else {
+    }
+    if (c->kind == EP_CHANGE_RELIEF) {
         forget_before(w, s, c->since_ts);
         if (!s->ep.open)
             return;
@@ -321,9 +326,10 @@ static struct open_step *open_step(struct ep_watch *w, struct job *job,
  * A rank's step counts for the job's: the longest dur of all ranks. again:
  * the rank has told this step before.
  */
-static void add_to_job(struct ep_watch *w, struct job *job,
+static void add_to_job(struct ep_watch *w, struct series *from,
                        const struct ep_watch_step *s, double end, bool again)
 {
+    struct job *job = from->job;
     struct open_step *o;
 
     close_steps(w, job, s->step - OPEN_STEPS + 2);
@@ -335,7 +341,7 @@ static void add_to_job(struct ep_watch *w, struct job *job,
         ep_watch_load_begin(job, (int)(o - job->open));
     }
     if (!again)
-        ep_watch_load_add(job, (int)(o - job->open), s);
+        ep_watch_load_add(from, (int)(o - job->open), s);
     o->dur = fmax(o->dur, s->dur);
     o->ts = fmin(o->ts, s->ts);
     o->end = fmax(o->end, end);
@@ -504,7 +510,7 @@ int ep_watch_step(struct ep_watch *w, const struct ep_watch_step *x,
     if (sample.value > 0 && same_basis(s, basis))
         rc = ep_watch_rank_step(w, s, &sample, x, end, err);
     if (rc == 0 && s->scope == EP_SCOPE_RANK && !s->job->told)
-        add_to_job(w, s->job, x, end, again);
+        add_to_job(w, s, x, end, again);
     if (rc == 0 && s->scope == EP_SCOPE_WORKER)
         ep_watch_count_step(w, &s->job->workers,
                             w->config.window * (int64_t)s->job->workers.n, end);

@@ -19,9 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Steps for which the ranks may go over to another loop. */
-#define PHASE_STEPS 16
-
 enum unit { UNIT_NONE, UNIT_MB, UNIT_TOKENS, UNIT_FLOPS };
 
 /* What a step tells of its work; UNIT_NONE: nothing. */
@@ -58,20 +55,32 @@ static double one_of(const struct ep_watch_step *x)
 
 void ep_watch_load_begin(struct job *job, int i)
 {
-    job->load[i].n = 0;
+    job->load[i].n = job->load[i].moved = 0;
     job->load[i].most = 0;
 }
 
-void ep_watch_load_add(struct job *job, int i, const struct ep_watch_step *x)
+/* Are its calls others than when the job's phase began? */
+static bool has_moved(struct series *s, int64_t phase)
 {
+    if (s->job_phase != s->job->phase || !s->phase) {
+        s->job_phase = s->job->phase;
+        s->phase = phase;
+    }
+    return s->phase != phase;
+}
+
+void ep_watch_load_add(struct series *s, int i, const struct ep_watch_step *x)
+{
+    struct job *job = s->job;
     struct load *l = &job->load[i];
     enum unit u = unit_of(x);
     double all;
 
+    l->moved += x->phase && has_moved(s, x->phase);
     if (u > job->unit) { /* better than what the others have told so far */
         job->unit = u;
         for (int k = 0; k < OPEN_STEPS; k++)
-            ep_watch_load_begin(job, k);
+            job->load[k].n = 0;
     }
     all = amount_of(x, job->unit);
     if (!(all > 0) || !isfinite(all))
@@ -102,10 +111,11 @@ static double lower_median(double *v, size_t n)
     return ep_median(v, n);
 }
 
-static void fill(struct job *job, int i, const struct ep_watch_step *x,
-                 struct ep_work_amount *out)
+static void fill(struct job *job, const struct open_step *o, int i,
+                 const struct ep_watch_step *x, struct ep_work_amount *out)
 {
-    out->phase = job->phase;
+    job->phase += i >= 0 && job->load[i].moved * 2 > (size_t)o->n;
+    out->phase = job->phase + 1; /* 0 is none */
     out->unit = job->unit;
     if (i < 0) {
         out->unit = unit_of(x);
@@ -140,34 +150,12 @@ void ep_watch_job_step(struct ep_watch *w, struct job *job,
     struct ep_work_step out[EP_WORK_HOLD];
     uint32_t n;
 
-    fill(job, i, x, &s.work);
+    fill(job, o, i, x, &s.work);
     n = ep_work_push(&job->work, &s, out);
     for (uint32_t k = 0; k < n; k++)
         ep_watch_push_job(w, job, &out[k], o->end);
     ep_watch_early(w, &job->ranks, o->step, o->end);
     ep_watch_count_step(w, &job->ranks, w->config.window, o->end);
-}
-
-/*
- * A rank's calls have changed. When those of most have, the job is in another
- * phase; the rest follow within some steps.
- */
-static void note_phase(struct series *s, const struct ep_watch_step *x)
-{
-    struct job *job = s->job;
-    bool other = s->phase && s->phase != x->phase;
-
-    s->phase = x->phase;
-    if (!other || s->scope != EP_SCOPE_RANK)
-        return;
-    if (job->phase_since >= 0 && x->step >= job->phase_since &&
-        x->step - job->phase_since < PHASE_STEPS)
-        return;
-    if (++job->moved * 2 <= job->ranks.n)
-        return;
-    job->moved = 0;
-    job->phase++;
-    job->phase_since = x->step;
 }
 
 static void fill_rank(const struct series *s, const struct ep_watch_step *x,
@@ -198,8 +186,6 @@ int ep_watch_rank_step(struct ep_watch *w, struct series *s, struct sample *v,
     struct ep_work_step out[EP_WORK_HOLD];
     uint32_t n;
 
-    if (x->phase)
-        note_phase(s, x);
     v->work = one_of(x);
     fill_rank(s, x, &in.work);
     if (!alone && s->work && s->work->now.scale == 0 && !s->work->nheld) {
