@@ -193,6 +193,14 @@ static void judge(struct ep_watch *w, struct series *s, const double *d, int k,
                EP_FINDING_ONSET, now);
 }
 
+static bool any_of(const struct members *m, enum basis basis)
+{
+    for (size_t i = 0; i < m->n; i++)
+        if (m->v[i]->basis == basis)
+            return true;
+    return false;
+}
+
 static void compare(struct ep_watch *w, const struct members *m,
                     enum basis basis, int k, bool young, double now)
 {
@@ -235,6 +243,7 @@ static bool any_open(const struct members *m)
 void ep_watch_early(struct ep_watch *w, struct members *m, int64_t step,
                     double now)
 {
+    static const enum basis kinds[] = {BASIS_PER_MB, BASIS_BUSY};
     bool young;
 
     m->closed[m->steps++ % EARLY_STEPS] = step;
@@ -242,10 +251,14 @@ void ep_watch_early(struct ep_watch *w, struct members *m, int64_t step,
     if (m->n < 2 || m->steps <= LEAST ||
         (!young && (m->steps % AGAIN || !any_open(m))))
         return;
+    /* many steps less often: they change less */
     for (int k = LEAST; k <= EARLY_STEPS && k < m->steps; k *= 2) {
         if (k > w->config.window || (k > LEAST && !young))
             break;
-        compare(w, m, BASIS_PER_MB, k, young, now);
-        compare(w, m, BASIS_BUSY, k, young, now);
+        if (m->steps % (k / LEAST) || (k == LEAST && young && m->steps > 16))
+            continue;
+        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+            if (any_of(m, kinds[i]))
+                compare(w, m, kinds[i], k, young, now);
     }
 }

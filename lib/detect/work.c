@@ -61,20 +61,23 @@ static void learn(struct ep_work_slope *s, double dx, double dy)
     s->spread += 0.05 * (fmin(r, HUBER * sigma) - s->spread);
 }
 
-/* One more step of work exp(x) that took exp(y). */
-static void follow(struct ep_work_slope *s, double x, double y)
+/*
+ * One more step of that work (> 0) and duration. Logarithms are taken when the
+ * work has moved only.
+ */
+static void follow(struct ep_work_slope *s, double amount, double dur)
 {
+    double x = amount == s->amount ? s->x : log(amount);
     bool move = s->joined && moved(x, s->x);
-    double share;
 
     if (move)
-        learn(s, x - s->x, y - s->y);
+        learn(s, x - s->x, log(dur / s->dur));
     s->moves = s->moves << 1 | move;
     count(&s->n);
-    share = s->n < MOVES ? 1.0 / s->n : 1.0 / MOVES;
-    s->mean += share * (x - s->mean);
+    s->mean += (x - s->mean) / (s->n < MOVES ? s->n : MOVES);
+    s->amount = amount;
     s->x = x;
-    s->y = y;
+    s->dur = dur;
     s->joined = true;
 }
 
@@ -88,15 +91,12 @@ static bool varies(const struct ep_work_slope *s, bool did)
 
 double ep_work_steady(struct ep_work_slope *s, double value, double amount)
 {
-    double x;
-
     if (!(amount > 0)) {
         s->joined = false;
         return value;
     }
-    x = log(amount);
-    follow(s, x, log(value));
-    return varies(s, false) ? value / exp(ep_work_beta(s) * (x - s->mean))
+    follow(s, amount, value);
+    return varies(s, false) ? value / exp(ep_work_beta(s) * (s->x - s->mean))
                             : value;
 }
 
@@ -392,13 +392,13 @@ uint32_t ep_work_push(struct ep_work *w, const struct ep_work_step *s,
         w->now.work = s->work;
         w->slope.joined = false;
         if (known)
-            follow(&w->slope, log(most_of(&s->work)), log(s->dur));
+            follow(&w->slope, most_of(&s->work), s->dur);
         return n + give_now(w, s, out + n);
     }
     if (!now->phase)
         w->now.work.phase = s->work.phase;
     if (known)
-        follow(&w->slope, log(most_of(&s->work)), log(s->dur));
+        follow(&w->slope, most_of(&s->work), s->dur);
     else
         w->slope.joined = false;
     if (known && w->varying)

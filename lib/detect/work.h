@@ -76,13 +76,14 @@
 
 /* The dependence of a series on its work. All zero: nothing is known. */
 struct ep_work_slope {
-    double sxx, sxy; /* sums of products of differences */
-    double spread;   /* mean absolute residual */
-    double x, y;     /* of the step before */
-    double mean;     /* of x, of late */
-    uint32_t moves;  /* a bit per step: did x move? */
-    uint32_t n;      /* steps, at most 2^31 */
-    bool joined;     /* x and y are of the step just before */
+    double sxx, sxy;    /* sums of products of differences */
+    double spread;      /* mean absolute residual */
+    double amount, dur; /* of the step before */
+    double x;           /* log(amount) */
+    double mean;        /* of x, of late */
+    uint32_t moves;     /* a bit per step: did x move? */
+    uint32_t n;         /* steps, at most 2^31 */
+    bool joined;        /* they are of the step just before */
 };
 
 /* What a step's work is; of each 0 where it is not known. */
