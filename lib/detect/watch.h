@@ -20,6 +20,9 @@
  *            event, and one replica that has more than the others is; the values
  *            of ranks by what varies from step to step. So are those of a rank
  *            that is alone, or whose calls (phase) change.
+ *   early    (watch_early.c) the first window x persist steps of a job the same
+ *            values after each step; then those that were slow from the start
+ *            every fourth step, for their relief.
  *   peers    (peers.h) every "window" steps the medians of busy / mb of all
  *            ranks, and apart from them of all workers, so that a rank that
  *            was slow from its first step is found too, or one that stays
