@@ -52,6 +52,18 @@ static double third(int r, int s, int from, int to, double factor)
     return r == 2 && s >= from && s < to ? factor : 1;
 }
 
+/* Sequences of other lengths in each step, the same for all ranks. */
+static double mixed(int r, int s)
+{
+    (void)r;
+    return 0.7 + 0.05 * (s * 37 % 13);
+}
+
+static double mixed_and_slow(int r, int s)
+{
+    return mixed(r, s) * third(r, s, 100, 140, 1.5);
+}
+
 static double longer_and_slow(int r, int s)
 {
     return longer(r, s) * third(r, s, 100, 130, 1.3);
@@ -208,6 +220,20 @@ static void test_uneven(void)
         run(&plans[i]);
 }
 
+static void test_mixed(void)
+{
+    static const struct plan plans[] = {
+        {"mixed", "", 200, mixed, mixed, eight, false},
+        {"mixed and slow",
+         "onset rank=2 100 1.52 compute\nonset job 100 1.31 straggler\n"
+         "relief rank=2 140 1.01 compute\nrelief job 140 1.00 straggler\n",
+         200, mixed_and_slow, mixed, eight, false},
+    };
+
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++)
+        run(&plans[i]);
+}
+
 static void test_start(void)
 {
     static const struct plan plans[] = {
@@ -231,6 +257,7 @@ int main(void)
 {
     test_phases();
     test_uneven();
+    test_mixed();
     test_start();
     return tap_done();
 }
