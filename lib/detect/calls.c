@@ -172,6 +172,7 @@ static void give(struct caller *who, const struct ep_iteration *it)
         .ts = it->ts,
         .dur = it->dur,
         .busy = it->busy > 0 ? it->busy : (double)NAN,
+        .phase = (int64_t)it->pattern,
     };
 
     if (s.step < 0 || j->muted)

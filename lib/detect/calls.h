@@ -47,6 +47,7 @@ struct ep_calls_step {
     int64_t rank, step;
     double ts, dur; /* s, > 0 */
     double busy;    /* s, > 0; NaN if not known */
+    int64_t phase;  /* a number of the pattern, > 0: another, another loop */
 };
 
 typedef void ep_calls_fn(void *ctx, const struct ep_calls_step *s);

@@ -2,12 +2,11 @@
 /*
  * changepoint.c - the state machine described in changepoint.h.
  *
- * The samples of the last EP_RING iterations are kept in a ring. What is
- * tested at every push is one bit per sample ("beyond the upper threshold"
- * and so on) in 64-bit masks: "the median of the last n samples is beyond"
- * is then a popcount, and medians are only computed when one says so. The
- * masks hold the samples of the present segment (since the last event) and
- * are rebuilt when a threshold moves.
+ * The last EP_RING samples are kept in a ring. What is tested at every push is
+ * one bit per sample ("beyond the upper threshold" and so on) in 64-bit masks:
+ * "the median of the last n is beyond" is then a popcount, and medians are only
+ * computed when one says so. The masks hold the present segment (since the last
+ * event) and are rebuilt when a threshold moves.
  *
  * "Back" is how many samples ago: back 0 is the latest. All levels are logs.
  */
@@ -30,6 +29,9 @@
 #define WARMUP_SCATTER 0.15          /* sigma of a level, at most */
 #define WARMUP_MAX 32                /* samples: then a level is a level */
 #define SPIKE_SIGMAS 6.0
+#define SCATTERED_MIN 5 /* samples judged by their own scatter */
+#define Z_SCATTERED 3.0 /* its standard errors */
+#define UNSURE 1.645    /* standard errors: one in twenty */
 #define NOISE_EVERY 32  /* samples between two estimates of the noise */
 #define BOCD_WINDOW 32  /* run lengths: proposals need no more */
 #define BOCD_KAPPA 0.05 /* prior: new levels lie within some 5 sigma ... */
@@ -38,8 +40,7 @@
 
 enum state { WARMUP, HEALTHY, SLOW };
 
-/* A level and the number of samples it rests on. */
-struct level {
+struct level { /* and the number of samples it rests on */
     double x;
     unsigned n;
 };
@@ -103,13 +104,21 @@ static double scatter(const struct ep_changepoint *cp, unsigned back,
                       unsigned n)
 {
     double v[EP_RING];
-    double centre;
-    double s;
+    double centre = median(cp, back, n), s;
 
     copy(cp, back, n, v);
-    centre = ep_median(v, n);
     s = EP_MAD_TO_SIGMA * ep_mad(v, n, centre) * (1 + 5.0 / n);
     return fmax(s, cp->c.noise_floor);
+}
+
+/* The same of the differences from one sample to the next: a ramp has none. */
+static double jitter(const struct ep_changepoint *cp, unsigned n)
+{
+    double v[EP_RING];
+
+    for (unsigned i = 0; i + 1 < n; i++)
+        v[i] = cp->x[slot(cp, i)] - cp->x[slot(cp, i + 1)];
+    return EP_MAD_TO_SIGMA * ep_mad(v, n - 1, 0) / M_SQRT2;
 }
 
 static unsigned count(uint64_t mask, unsigned n)
@@ -221,8 +230,7 @@ static void refine(struct ep_changepoint *cp)
 static void check_best(struct ep_changepoint *cp)
 {
     for (unsigned n = cp->c.settle; n <= cp->seg; n *= 2) {
-        double x;
-        double se;
+        double x, se;
 
         if (count(cp->low, n) <= n / 2)
             continue;
@@ -249,10 +257,8 @@ static void check_best(struct ep_changepoint *cp)
 static unsigned find_step(const struct ep_changepoint *cp, double from,
                           double to)
 {
-    double mid = (from + to) / 2;
-    double half = fabs(to - from) / 2;
-    double sum = 0;
-    double top = -INFINITY;
+    double mid = (from + to) / 2, half = fabs(to - from) / 2;
+    double sum = 0, top = -INFINITY;
     unsigned best = 1;
 
     for (unsigned back = 0; back < cp->seg; back++) {
@@ -276,39 +282,48 @@ struct verdict {
     double p;
 };
 
-/* Do the last n samples agree: no transition, no chance row of spikes? */
-static bool agree(const struct ep_changepoint *cp, unsigned n, double change,
-                  double sigma)
+/*
+ * Few samples have to agree: no transition, no chance row of spikes. Or, if it
+ * is the slow-down that scatters (pauses), all lie far out; *z is then what
+ * their own scatter has to leave.
+ */
+static bool agree(const struct ep_changepoint *cp, unsigned n,
+                  const struct verdict *v, double change, double sigma,
+                  double *z)
 {
-    double lo = INFINITY;
-    double hi = -INFINITY;
+    double lo = INFINITY, hi = -INFINITY;
 
     for (unsigned i = 0; i < n; i++) {
-        double x = cp->x[slot(cp, i)];
-
-        lo = fmin(lo, x);
-        hi = fmax(hi, x);
+        lo = fmin(lo, cp->x[slot(cp, i)]);
+        hi = fmax(hi, cp->x[slot(cp, i)]);
     }
-    return hi - lo <= fmax(fabs(change) / 4, 4.5 * sigma);
+    if (hi - lo <= fmax(fabs(change) / 4, 4.5 * sigma))
+        return true;
+    *z = Z_SCATTERED;
+    return n >= SCATTERED_MIN && cp->state == HEALTHY &&
+           lo >= fmax(cp->up, v->ref.x + SPIKE_SIGMAS * sigma);
 }
 
 static bool verify(struct ep_changepoint *cp, unsigned n, struct verdict *v)
 {
-    double after = median(cp, 0, n);
-    double sigma = noise(cp, n);
-    double change;
-    double z;
+    double after = median(cp, 0, n), sigma = noise(cp, n);
+    double own = scatter(cp, 0, n), change, z, enough = cp->c.z;
 
     v->ref = cp->state == SLOW || cp->mark.x > cp->best.x ? cp->mark : cp->best;
     change = after - v->ref.x;
     if (v->dir > 0 ? after < cp->up : after > cp->down)
         return false;
-    if (n >= cp->c.settle)
-        sigma = fmax(sigma, scatter(cp, 0, n));
-    else if (cp->proposal > n + cp->c.lag || !agree(cp, n, change, sigma))
+    /* a slow-down that scatters itself: is its median beyond the threshold? */
+    if (v->dir > 0 && n >= SCATTERED_MIN && jitter(cp, n) > 2 * sigma &&
+        after - UNSURE * SE_MEDIAN * own / sqrt(n) < cp->up)
         return false;
+    if (n < cp->c.settle && (cp->proposal > n + cp->c.lag ||
+                             !agree(cp, n, v, change, sigma, &enough)))
+        return false;
+    if (n >= cp->c.settle || enough < cp->c.z)
+        sigma = fmax(sigma, own);
     z = fabs(change) / standard_error(sigma, n, v->ref.n);
-    if (z < cp->c.z)
+    if (z < enough)
         return false;
     v->n = find_step(cp, v->ref.x, after);
     v->level = median(cp, 0, v->n);
@@ -335,10 +350,7 @@ static bool check_change(struct ep_changepoint *cp, uint64_t mask,
             need = cp->c.confirm;
         if (count(mask, n) >= need && verify(cp, n, v))
             return true;
-        if (n < cp->c.confirm + 2 && n + 1 < cp->c.settle)
-            n++;
-        else
-            n = n < cp->c.settle ? cp->c.settle : n + (n + 1) / 2;
+        n += n < cp->c.settle ? 1 : (n + 1) / 2;
     }
     return false;
 }
@@ -402,8 +414,7 @@ static int end_spike(struct ep_changepoint *cp, struct ep_change *e)
 {
     unsigned n = cp->spike_n;
     unsigned older = stored(cp) > n + 1 ? stored(cp) - n - 1 : 0;
-    double level = cp->mark.x;
-    double height;
+    double level = cp->mark.x, height;
 
     cp->spike_n = 0;
     older = older < 16 ? older : 16;

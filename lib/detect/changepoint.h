@@ -32,8 +32,13 @@
  * there (lagged mass P(r <= lag) >= propose; P(r = 0) is always the hazard),
  * and the samples must agree with each other (within a quarter of the change
  * or 4.5 sigma), so that neither the transition nor a chance row of spikes
- * passes. The long windows compare with the best sustained level, which
- * finds ramps whose steps are each too small.
+ * passes. What scatters because it is slow (pauses) does not agree: 5 samples or
+ * more, all beyond the threshold and 6 sigma, have to differ by 3 standard
+ * errors of their own scatter. Where samples since an onset jitter by more than
+ * 2 sigma (successive differences, which a ramp has not), their median has to be
+ * beyond the threshold by 1.645 of its own standard errors. The long windows
+ * compare with the best sustained level, which finds ramps whose steps are each
+ * too small.
  *
  * Spike. Samples >= spike_factor x level and 6 sigma above it that do not
  * last. Reported when over; periodic ones only until the period is known

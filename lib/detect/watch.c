@@ -84,6 +84,7 @@ static void free_series(struct series *s)
     free(s->id);
     free(s->host);
     free(s->ring);
+    free(s->work);
     free(s->ep.eid);
     free(s->peer.eid);
     free(s);
@@ -99,6 +100,7 @@ void ep_watch_free(struct ep_watch *w)
         free(w->jobs[i]->name);
         free(w->jobs[i]->ranks.v);
         free(w->jobs[i]->workers.v);
+        ep_watch_free_loads(w->jobs[i]);
         free(w->jobs[i]);
     }
     ep_watch_free_groups(w);

@@ -14,6 +14,15 @@
  *            is left to the job, and what comes on top of it is the rank's.
  *   job      one more pace over the longest dur of each step, or over dur of
  *            the job's own records where there are any.
+ *   work     the pace of the job is divided by what the work of its steps
+ *            explains (work.h): flops, else tokens, else micro-batches, the
+ *            median over the ranks, so that a phase of longer sequences is no
+ *            event, and one replica that has more than the others is; the values
+ *            of ranks by what varies from step to step. So are those of a rank
+ *            that is alone, or whose calls (phase) change.
+ *   early    (watch_early.c) the first window x persist steps of a job the same
+ *            values after each step; then those that were slow from the start
+ *            every fourth step, for their relief.
  *   peers    (peers.h) every "window" steps the medians of busy / mb of all
  *            ranks, and apart from them of all workers, so that a rank that
  *            was slow from its first step is found too, or one that stays
@@ -140,6 +149,7 @@ struct ep_watch_step {
     int64_t mb;  /* -1: not told; 0: the rank had no work */
     /* work of the rank in the step, all micro-batches; 0: not told */
     double tokens, flops;
+    int64_t phase; /* steps of other numbers do not compare; 0: not told */
 };
 
 /*

@@ -4,7 +4,9 @@
  *
  *   watch.c        series and jobs by name, findings out
  *   watch_steps.c  steps of ranks, workers and jobs
+ *   watch_work.c   values by the work in them
  *   watch_peers.c  comparison of ranks by steps
+ *   watch_early.c  the same from their first steps
  *   watch_probes.c comparison of devices by probes
  *   watch_gauges.c sensors of ranks
  *   verdict.c      causes, and the evidence for them
@@ -19,8 +21,10 @@
 #include "base/intern.h"
 #include "detect/gauges.h"
 #include "detect/watch.h"
+#include "detect/work.h"
 
 #define OPEN_STEPS 4      /* steps of a job that wait for more ranks */
+#define EARLY_STEPS 16    /* of a job that are compared at most */
 #define RECENT_SLOTS 1024 /* a power of two */
 
 /* What a series' values are. */
@@ -56,6 +60,7 @@ struct series {
     int64_t last_step;
     int unjudged;      /* samples to pass over after a restart */
     unsigned muted;    /* pace episode that all ranks share: not reported */
+    double shared;     /* factor of a muted episode; 1 of others, 0: none yet */
     struct episode ep; /* of the pace */
     /* the last "window" samples, a ring: kept of them, the next goes to at */
     struct sample *ring;
@@ -69,11 +74,24 @@ struct series {
     struct episode peer;
     /* among the ranks of its host, by number; see ep_watch_place_ranks */
     int64_t local, on_host;
+    /* the work in the values: what varies, and phases where the rank is alone
+       or known by its calls (NULL until needed) */
+    struct ep_work_slope slope;
+    struct ep_work *work;
+    int64_t phase, job_phase; /* phase told when the job's was job_phase */
 };
 
 struct open_step {
     int64_t step, n; /* n ranks have reported; 0: slot is free */
     double ts, dur, end;
+};
+
+/* What ranks tell of their work in an open step. */
+struct load {
+    double *all, *mb; /* of those that tell it in the job's unit */
+    size_t n, cap, mb_cap;
+    size_t moved; /* ranks whose calls have changed since the job's phase */
+    double most;
 };
 
 /* The ranks, or the workers, of a job that have sent a step. */
@@ -82,6 +100,8 @@ struct members {
     size_t n, cap;
     int64_t since; /* steps of the job (samples of workers) since the last
                       comparison */
+    int64_t steps; /* of the job since its start or restart */
+    int64_t closed[EARLY_STEPS]; /* their numbers, a ring */
 };
 
 struct job {
@@ -90,6 +110,10 @@ struct job {
     struct members ranks, workers;
     struct series *own; /* the job's pace; NULL until needed */
     struct open_step open[OPEN_STEPS];
+    struct load load[OPEN_STEPS];
+    struct ep_work work;
+    uint32_t unit;     /* of work: the best that was told */
+    int64_t phase;     /* times that the calls of most ranks changed */
     bool told;         /* has step records of its own, without rank */
     int64_t closed;    /* highest step passed on; -1: none */
     double restart_ts; /* what is older was before the last restart */
@@ -169,7 +193,46 @@ void ep_watch_report(struct ep_watch *w, const struct series *s,
 void ep_watch_tell(const struct series *s, const struct episode *e,
                    void (*fn)(void *ctx, const struct ep_finding *), void *ctx);
 
-/* ---- watch_steps.c, watch_peers.c, watch_probes.c --------------------- */
+/* ---- watch_work.c ----------------------------------------------------- */
+
+/* A rank tells its work in a step: slot i of the open ones; begin it first. */
+void ep_watch_load_begin(struct job *job, int i);
+void ep_watch_load_add(struct series *s, int i, const struct ep_watch_step *x);
+void ep_watch_free_loads(struct job *job);
+
+/* One more step of the job, whose load is slot i, or (-1) that of x. */
+void ep_watch_job_step(struct ep_watch *w, struct job *job,
+                       const struct open_step *o, int i,
+                       const struct ep_watch_step *x);
+
+/* One more value of a rank or worker; 0 or an error as ep_watch_push. */
+int ep_watch_rank_step(struct ep_watch *w, struct series *s, struct sample *v,
+                       const struct ep_watch_step *x, double end,
+                       struct ep_error *err);
+
+/*
+ * Of a change that the others show as well (c->factor is excess times theirs):
+ * the factor that belongs to longer micro-batches and is no slow-down. 1: none.
+ */
+double ep_watch_shared(const struct series *s, const struct ep_change *c,
+                       double excess);
+
+/* The series starts anew. */
+void ep_watch_forget_work(struct series *s);
+
+/*
+ * Tokens (flops) of a micro-batch since a change over those before it, medians
+ * of the last "window" samples; NaN if one of the two is not known. 1.5 with a
+ * change by 1.5: the rank was given longer sequences, and is not sick.
+ */
+double ep_watch_work_factor_since(const struct series *s,
+                                  const struct ep_change *c);
+
+/* The same since a time over the median of its peers since then. */
+double ep_watch_work_over_peers(struct ep_watch *w, const struct series *s,
+                                double since_ts);
+
+/* ---- watch_steps.c, watch_peers.c, watch_early.c, watch_probes.c ------ */
 
 /* The ranks or workers among which s is one. */
 struct members *ep_watch_members(const struct series *s);
@@ -180,22 +243,31 @@ struct members *ep_watch_members(const struct series *s);
  */
 double ep_watch_factor_since(const struct series *s, const struct ep_change *c);
 
-/*
- * Tokens per micro-batch of a series since a change over before it; NaN if it
- * does not tell.
- */
-double ep_watch_work_factor_since(const struct series *s,
-                                  const struct ep_change *c);
-
-/* The same since a time over the median of its peers since then. */
-double ep_watch_work_over_peers(struct ep_watch *w, const struct series *s,
-                                double since_ts);
-
 void ep_watch_end_steps(struct ep_watch *w, struct job *job);
+
+/* One value of a series; end is when it is known. */
+int ep_watch_push(struct ep_watch *w, struct series *s, const struct sample *x,
+                  double end, struct ep_error *err);
+
+/* One step of the job, its dur divided by scale; now: when it is given out. */
+void ep_watch_push_job(struct ep_watch *w, struct job *job,
+                       const struct ep_work_step *o, double now);
 
 /* One more step of the members (sample of the workers): time to compare? */
 void ep_watch_count_step(struct ep_watch *w, struct members *m, int64_t enough,
                          double now);
+
+/* A rank against its peers: the finding, with w->text for what limits it. */
+void ep_watch_report_peer(struct ep_watch *w, struct series *s,
+                          enum ep_finding_kind kind, const struct ep_peer *peer,
+                          double median, double now);
+
+/* What limits a comparison, into w->text. */
+void ep_watch_doubt(struct ep_watch *w, const struct ep_peers_summary *all);
+
+/* One more step of a job: its ranks from their start on. */
+void ep_watch_early(struct ep_watch *w, struct members *m, int64_t step,
+                    double now);
 
 void ep_watch_finish_probes(struct ep_watch *w);
 void ep_watch_tell_devices(const struct ep_watch *w,

@@ -35,9 +35,9 @@ static bool recent_of(const struct ep_watch *w, const struct series *s,
     return true;
 }
 
-static void report(struct ep_watch *w, struct series *s,
-                   enum ep_finding_kind kind, const struct ep_peer *peer,
-                   double median, double now)
+void ep_watch_report_peer(struct ep_watch *w, struct series *s,
+                          enum ep_finding_kind kind, const struct ep_peer *peer,
+                          double median, double now)
 {
     struct ep_finding f = {
         .kind = kind,
@@ -72,6 +72,17 @@ static int64_t count_verdict(struct series *s, int64_t *same, int64_t *other,
     return *same;
 }
 
+void ep_watch_doubt(struct ep_watch *w, const struct ep_peers_summary *all)
+{
+    const char *doubt = ep_peers_doubt_text(all->doubt);
+
+    ep_buf_reset(&w->text);
+    if (*doubt) {
+        ep_buf_adds(&w->text, doubt);
+        ep_buf_adds(&w->text, "; ");
+    }
+}
+
 /*
  * A rank whose pace has an episode open was reported already, by the change:
  * the comparison adds nothing to it.
@@ -80,24 +91,19 @@ static void judge(struct ep_watch *w, struct series *s, const struct recent *r,
                   const struct ep_peer *peer,
                   const struct ep_peers_summary *all, double now)
 {
-    const char *doubt = ep_peers_doubt_text(all->doubt);
     int64_t enough = w->config.persist;
 
-    ep_buf_reset(&w->text);
-    if (*doubt) {
-        ep_buf_adds(&w->text, doubt);
-        ep_buf_adds(&w->text, "; ");
-    }
+    ep_watch_doubt(w, all);
     if (peer->slow) {
         if (count_verdict(s, &s->hits, &s->clean, r) >= enough &&
             !s->peer.open && !s->ep.open)
-            report(w, s, EP_FINDING_ONSET, peer, r->median, now);
+            ep_watch_report_peer(w, s, EP_FINDING_ONSET, peer, r->median, now);
         else if (s->peer.open)
             s->peer.factor = peer->factor;
         return;
     }
     if (count_verdict(s, &s->clean, &s->hits, r) >= enough && s->peer.open) {
-        report(w, s, EP_FINDING_RELIEF, peer, r->median, now);
+        ep_watch_report_peer(w, s, EP_FINDING_RELIEF, peer, r->median, now);
         s->peer.open = false;
     }
 }

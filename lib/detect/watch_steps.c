@@ -171,12 +171,19 @@ static void consider(struct ep_watch *w, struct series *s, struct ep_change *c,
     if (c->kind == EP_CHANGE_ONSET) {
         if (!c->worsening || muted) {
             s->muted = common ? c->episode : 0;
+            if (!c->worsening || common)
+                s->shared = common ? ep_watch_shared(s, c, excess) : 1;
             if (common)
                 return;
+        } else if (common && s->ep.open) {
+            /* the others have come to it: longer sequences, and a relief */
+            c->kind = EP_CHANGE_RELIEF;
+            c->partial = true;
         } else if (excess < more * s->ep.excess) {
             return;
         }
-    } else {
+    }
+    if (c->kind == EP_CHANGE_RELIEF) {
         forget_before(w, s, c->since_ts);
         if (!s->ep.open)
             return;
@@ -190,12 +197,13 @@ static void consider(struct ep_watch *w, struct series *s, struct ep_change *c,
         }
     }
     s->ep.excess = excess;
+    if (c->factor != excess && s->shared > 0)
+        c->factor /= s->shared;
     report_change(w, s, c, now);
 }
 
-/* One more value of a series; end is the end of the interval. */
-static int push(struct ep_watch *w, struct series *s, const struct sample *x,
-                double end, struct ep_error *err)
+int ep_watch_push(struct ep_watch *w, struct series *s, const struct sample *x,
+                  double end, struct ep_error *err)
 {
     struct ep_change change[EP_CHANGEPOINT_MAX_EVENTS];
     int n;
@@ -239,22 +247,21 @@ static double lost_since(const struct series *s, double since, int64_t n)
     return sum * (double)n;
 }
 
-static void push_job(struct ep_watch *w, struct job *job,
-                     const struct open_step *o)
+void ep_watch_push_job(struct ep_watch *w, struct job *job,
+                       const struct ep_work_step *o, double now)
 {
-    struct sample x = {o->step, o->ts, o->dur, 0};
+    struct sample x = {o->step, o->ts, o->dur, o->work.one};
     struct series *s = job->own;
     bool was_open = s->ep.open, judged = s->unjudged == 0;
 
     /* dur was checked when it came in */
-    if (push(w, s, &x, o->end, NULL) < 0)
+    if (ep_watch_push(w, s, &x, now, NULL) < 0)
         return;
     if (s->ep.open && !was_open)
         job->lost = lost_since(s, s->ep.since, o->n);
     else if (s->ep.open && judged)
-        job->lost +=
-            fmax(0, o->dur - ep_changepoint_healthy(s->pace)) * (double)o->n;
-    ep_watch_count_step(w, &job->ranks, w->config.window, o->end);
+        job->lost += fmax(0, o->dur - ep_changepoint_healthy(s->pace)) *
+                     o->scale * (double)o->n;
 }
 
 /* Pass on all open steps below a number, lowest first. */
@@ -271,7 +278,7 @@ static void close_steps(struct ep_watch *w, struct job *job, int64_t below)
         }
         if (!least)
             return;
-        push_job(w, job, least);
+        ep_watch_job_step(w, job, least, (int)(least - job->open), NULL);
         job->closed = least->step;
         least->n = 0;
     }
@@ -319,17 +326,22 @@ static struct open_step *open_step(struct ep_watch *w, struct job *job,
  * A rank's step counts for the job's: the longest dur of all ranks. again:
  * the rank has told this step before.
  */
-static void add_to_job(struct ep_watch *w, struct job *job,
+static void add_to_job(struct ep_watch *w, struct series *from,
                        const struct ep_watch_step *s, double end, bool again)
 {
+    struct job *job = from->job;
     struct open_step *o;
 
     close_steps(w, job, s->step - OPEN_STEPS + 2);
     if (s->step <= job->closed)
         return; /* a rank that is late: the step was judged without it */
     o = open_step(w, job, s->step);
-    if (!o->n)
+    if (!o->n) {
         *o = (struct open_step){s->step, 0, s->ts, s->dur, end};
+        ep_watch_load_begin(job, (int)(o - job->open));
+    }
+    if (!again)
+        ep_watch_load_add(from, (int)(o - job->open), s);
     o->dur = fmax(o->dur, s->dur);
     o->ts = fmin(o->ts, s->ts);
     o->end = fmax(o->end, end);
@@ -368,14 +380,17 @@ static void restart(struct ep_watch *w, struct series *s,
     skip_warmup(s);
     free(s->host); /* perhaps it is elsewhere now */
     s->host = NULL;
-    if (s->scope == EP_SCOPE_JOB)
+    if (s->scope == EP_SCOPE_JOB) {
         job->restart_ts = x->ts;
+        job->ranks.steps = 0;
+    }
     /* ranks that restart later are near the first one's step */
     if (s->scope == EP_SCOPE_RANK && !job->told &&
         job->closed - x->step >= OPEN_STEPS) {
         ep_watch_end_steps(w, job);
         job->closed = -1;
         job->restart_ts = x->ts;
+        job->ranks.steps = 0;
         skip_warmup(job->own);
     }
 }
@@ -394,6 +409,7 @@ static bool same_basis(struct series *s, enum basis basis)
         return false;
     ep_changepoint_free(s->pace);
     s->pace = NULL;
+    ep_watch_forget_work(s);
     s->basis = basis;
     s->other = s->kept = s->at = s->unjudged = 0;
     s->hits = s->clean = 0;
@@ -425,7 +441,7 @@ static void take_job_step(struct ep_watch *w, struct job *job,
     if (!job->told)
         memset(job->open, 0, sizeof job->open);
     job->told = true;
-    push_job(w, job, &o);
+    ep_watch_job_step(w, job, &o, -1, x);
 }
 
 static void join(struct ep_watch *w, struct series *s)
@@ -458,7 +474,6 @@ int ep_watch_step(struct ep_watch *w, const struct ep_watch_step *x,
                   struct ep_error *err)
 {
     struct sample sample = {.step = x->step, .ts = x->ts};
-    double work = x->tokens > 0 ? x->tokens : x->flops;
     enum basis basis = value_of(x, &sample.value);
     double end = isfinite(x->ts + x->dur) ? x->ts + x->dur : x->ts;
     struct series *s;
@@ -481,8 +496,6 @@ int ep_watch_step(struct ep_watch *w, const struct ep_watch_step *x,
         restart(w, s, x);
     s->last_ts = x->ts;
     s->last_step = x->step;
-    if (work > 0 && isfinite(work))
-        sample.work = x->mb > 0 ? work / (double)x->mb : work;
     if (s->scope == EP_SCOPE_JOB) {
         take_job_step(w, s->job, x, end);
         return 0;
@@ -495,9 +508,9 @@ int ep_watch_step(struct ep_watch *w, const struct ep_watch_step *x,
         s->place = x->place;
     /* without work there is a step, but no pace */
     if (sample.value > 0 && same_basis(s, basis))
-        rc = push(w, s, &sample, end, err);
+        rc = ep_watch_rank_step(w, s, &sample, x, end, err);
     if (rc == 0 && s->scope == EP_SCOPE_RANK && !s->job->told)
-        add_to_job(w, s->job, x, end, again);
+        add_to_job(w, s, x, end, again);
     if (rc == 0 && s->scope == EP_SCOPE_WORKER)
         ep_watch_count_step(w, &s->job->workers,
                             w->config.window * (int64_t)s->job->workers.n, end);

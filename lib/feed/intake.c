@@ -111,6 +111,7 @@ void ep_intake_iteration(void *ctx, const struct ep_calls_step *x)
         .dur = x->dur,
         .busy = x->busy,
         .mb = -1,
+        .phase = x->phase,
     };
 
     /* what it refuses is no line of the input that could be named */
