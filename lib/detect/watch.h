@@ -176,15 +176,22 @@ int ep_watch_cpu_share(struct ep_watch *w, struct ep_span job, int64_t rank,
                        double ts, double value,
                        struct ep_error *err) EP_MUST_USE;
 
+struct ep_comms;
+
+/*
+ * Where slow communication is, is asked of c (comms.h), which the caller feeds
+ * with the calls of all ranks; it is borrowed for the life of the watch.
+ */
+void ep_watch_use_comms(struct ep_watch *w, struct ep_comms *c);
+
 /* The input is at its end: judge what is still open. */
 void ep_watch_finish(struct ep_watch *w);
 
 /*
- * Call fn for each episode that is open now, in the order in which the ranks
- * and devices came: an onset whose factor, p and cause are those last
- * reported; ts is NaN, evidence NULL. A rank that is slower than its own past
- * and than its peers is given once, by the former; one that has stopped to
- * report is left out. Cost: O(series).
+ * Call fn for each episode that is open now, of each job in the order of their
+ * onsets, then of probed devices: an onset whose factor, p and cause are those
+ * last reported; ts is NaN, evidence NULL. What is left of its ranks to report
+ * counts: if none is, it is left out. Cost: O(ranks of open episodes).
  */
 void ep_watch_open(const struct ep_watch *w,
                    void (*fn)(void *ctx, const struct ep_finding *), void *ctx);

@@ -6,6 +6,8 @@
  *   watch_steps.c  steps of ranks, workers and jobs
  *   watch_peers.c  comparison of ranks by steps
  *   watch_probes.c comparison of devices by probes
+ *   watch_incident.c, incident*.c  what is one cause; see incident.h
+ *   watch_comms.c  where slow communication is
  *   verdict.c      causes
  */
 #ifndef EP_DETECT_WATCH_IMPL_H
@@ -26,15 +28,17 @@ struct sample {
     double ts, value;
 };
 
-/* An episode that was reported, and whether it goes on. */
+/* An episode, of a test or as it was reported, and whether it goes on. */
 struct episode {
     bool open;
-    char *eid;         /* of the latest; NULL before the first */
+    char *eid;         /* of the latest that was reported; else NULL */
     const char *cause; /* a constant */
     double since, factor, p;
     double excess; /* factor over that of the other ranks at that time */
     int64_t step;
 };
+
+struct link; /* incident.h */
 
 struct series {
     enum ep_scope scope;
@@ -48,9 +52,12 @@ struct series {
     struct ep_changepoint *pace; /* NULL until the first step */
     double last_ts;
     int64_t last_step;
-    int unjudged;      /* samples to pass over after a restart */
-    unsigned muted;    /* pace episode that all ranks share: not reported */
-    struct episode ep; /* of the pace */
+    int unjudged;       /* samples to pass over after a restart */
+    unsigned muted;     /* pace episode that all ranks share: not reported */
+    struct episode ep;  /* of the pace: what the test says */
+    size_t index;       /* among the members */
+    double handicap;    /* slow before its pace was known: by that factor */
+    struct link *links; /* the incidents that it has a part in */
     /* the last "window" samples, a ring: kept of them, the next goes to at */
     struct sample *ring;
     int kept, at;
@@ -60,7 +67,7 @@ struct series {
     int64_t hits, clean;
     double turn_ts;
     int64_t turn_step;
-    struct episode peer;
+    struct episode peer; /* its factor is that of the last comparison */
     /* cpu_share, a ring */
     struct sample *shares;
     int64_t nshares;
@@ -79,16 +86,47 @@ struct members {
                       comparison */
 };
 
+/* An incident that is over, in case it comes again. */
+struct ended {
+    enum ep_scope scope;
+    char *id, *eid;
+    double ts;
+    int64_t step, times, first_step;
+    double first_ts;
+};
+
+#define ENDED 32
+
+struct suspicion; /* incident.h */
+struct incident;
+
+struct incidents {
+    struct incident **v; /* that go on, in the order of their onsets */
+    size_t n, cap, resting;
+    struct suspicion *held; /* until their steps are closed */
+    size_t nheld, held_cap;
+    struct ended ended[ENDED];
+    /* the job is slow from..to, and charged for up to that */
+    double slow_from, slow_to, charged;
+    int64_t devices;    /* ranks in the last step */
+    int64_t spike_step; /* of a rank, reported; -1 */
+    int64_t ease_step;  /* of the last relief; -1 */
+    uint64_t stamp;     /* judgements */
+    size_t groups;      /* incidents of several ranks */
+    size_t seeking;     /* whose place is looked for */
+};
+
 struct job {
     char *name; /* "" without one */
     size_t len, number;
     struct members ranks, workers;
     struct series *own; /* the job's pace; NULL until needed */
     struct open_step open[OPEN_STEPS];
-    bool told;         /* has step records of its own, without rank */
-    int64_t closed;    /* highest step passed on; -1: none */
-    double restart_ts; /* what is older was before the last restart */
-    double lost;       /* device seconds lost in the open episode */
+    bool told;          /* has step records of its own, without rank */
+    int64_t first_step; /* of any rank since the job (re)started; -1 */
+    int64_t closed;     /* highest step passed on; -1: none */
+    double restart_ts;  /* what is older was before the last restart */
+    struct incidents incidents;
 };
 
 /* How far the names of episodes with one prefix are used up. */
@@ -97,8 +135,9 @@ struct used_name {
     double since;
 };
 
-struct probe_group; /* watch_probes.c */
-struct device;      /* watch_probes.c */
+struct ep_comms_place; /* comms.h */
+struct probe_group;    /* watch_probes.c */
+struct device;         /* watch_probes.c */
 
 struct ep_watch {
     struct ep_watch_config config;
@@ -119,8 +158,12 @@ struct ep_watch {
     size_t used_cap;
     struct job *last_job;
     struct series *recent[RECENT_SLOTS]; /* ranks, by job and number */
-    double *work;                        /* room for a value of each member */
-    size_t work_cap;
+    /* room for values of each member; survey: those of all, in order */
+    double *work, *survey;
+    size_t work_cap, survey_cap;
+    struct ep_comms *comms; /* NULL: calls are not followed */
+    bool (*locate)(struct ep_comms *c, struct ep_span job, double since_ts,
+                   struct ep_comms_place *out);
     struct ep_buf key, text;
 };
 
@@ -186,6 +229,14 @@ const char *ep_verdict_rank(struct ep_watch *w, const struct series *s,
 /* Why a rank is slower than its peers since a time; evidence is appended. */
 const char *ep_verdict_peer(struct ep_watch *w, const struct series *s,
                             double since);
+
+/*
+ * The slowest of the ranks that have no past to be held against, as they came a
+ * few steps ago, and its factor over the median of all that tell busy / mb.
+ * NULL if there is none.
+ */
+struct series *ep_verdict_newcomer(struct ep_watch *w, const struct job *job,
+                                   double *factor);
 
 /* Why the job's pace changed, likewise. */
 const char *ep_verdict_job(struct ep_watch *w, const struct job *job,
