@@ -76,6 +76,7 @@ void ep_incident_join(struct incident *in, struct series *s, double effect)
 {
     struct link *l = ep_calloc(1, sizeof *l);
 
+    effect = fmin(fmax(effect, 1 / FACTOR_MOST), FACTOR_MOST);
     *l = (struct link){in, s, s->links, effect};
     s->links = l;
     in->link = ep_grow(in->link, &in->cap, in->n + 1, sizeof(void *));
@@ -131,7 +132,7 @@ void ep_incident_leave(struct series *s)
         s->links = l->next;
         free(l);
         if (!in->n && in->ground != GROUND_JOB) {
-            ep_incident_wake(in);
+            in->who.job->incidents.resting -= in->resting;
             ep_incident_forget(in);
         }
     }
@@ -229,15 +230,15 @@ static struct ended *recent(struct incident *in, const struct ep_change *c)
 
     for (size_t i = 0; i < ENDED; i++) {
         struct ended *e = &all->ended[i];
-        bool soon;
+        bool steps = c->since_step >= 0 && e->step >= 0;
+        double gap =
+            steps ? (double)(c->since_step - e->step) : c->since_ts - e->ts;
+        double most = steps ? FLAP_STEPS : FLAP_S;
 
         if (!e->id || e->scope != in->who.scope || strcmp(e->id, in->who.id))
             continue;
-        soon = c->since_step >= 0 && e->step >= 0
-                   ? c->since_step >= e->step &&
-                         c->since_step - e->step <= FLAP_STEPS
-                   : c->since_ts >= e->ts && c->since_ts - e->ts <= FLAP_S;
-        if (soon)
+        if (gap >= 0 && gap <= most &&
+            (steps ? (double)e->steps : e->lasted) <= most)
             return e;
     }
     return NULL;
@@ -265,10 +266,18 @@ static void remember(const struct incident *in, const struct ep_change *c)
 
     free(e->id);
     free(e->eid);
-    *e = (struct ended){in->who.scope,         ep_strdup(in->who.id),
-                        ep_strdup(in->ep.eid), c->since_ts,
-                        c->since_step,         in->times,
-                        in->first_step,        in->first_ts};
+    *e = (struct ended){
+        .scope = in->who.scope,
+        .id = ep_strdup(in->who.id),
+        .eid = ep_strdup(in->ep.eid),
+        .ts = c->since_ts,
+        .step = c->since_step,
+        .steps = c->since_step - in->last_step,
+        .lasted = c->since_ts - in->last_ts,
+        .times = in->times,
+        .first_step = in->first_step,
+        .first_ts = in->first_ts,
+    };
 }
 
 /* "2nd time since step 41" */
@@ -293,8 +302,8 @@ static void reopen(struct incident *in, const struct ep_change *c)
 {
     struct ended *e = recent(in, c);
 
-    in->first_step = c->since_step;
-    in->first_ts = c->since_ts;
+    in->first_step = in->last_step = c->since_step;
+    in->first_ts = in->last_ts = c->since_ts;
     if (!e)
         return;
     in->times = e->times + 1;
@@ -309,10 +318,13 @@ static void reopen(struct incident *in, const struct ep_change *c)
     in->ep.step = c->since_step;
 }
 
-void ep_incident_wake(struct incident *in)
+void ep_incident_wake(struct incident *in, const struct ep_change *c)
 {
     if (!in->resting)
         return;
+    in->last_step = in->turn_step = c->since_step;
+    in->last_ts = c->since_ts;
+    in->gain = in->ep.factor;
     in->resting = false;
     in->who.job->incidents.resting--;
     in->times++;
@@ -420,7 +432,7 @@ void ep_incident_fold(struct ep_watch *w, struct incident *in,
                       const struct incident *into, const struct ep_change *c,
                       double now)
 {
-    ep_incident_wake(in);
+    ep_incident_wake(in, c);
     ep_buf_reset(&w->text);
     ep_buf_addf(&w->text, "is part of %s", into->ep.eid);
     tell_relief(w, in, c, 1, now);

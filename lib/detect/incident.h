@@ -31,13 +31,22 @@
  */
 #define NEAR_STEPS 8
 
-/* Flapping: what comes again sooner is the same episode. */
-#define FLAP_STEPS 50
-#define FLAP_S 300.0
+/* The onsets of one change, in the job and in a rank, are as close as this. */
+#define SAME_STEPS 2
+
+/*
+ * Flapping: what lasts no longer than this, and comes again after no more, is
+ * the same episode: a whole turn of it is within what a pace remembers. Longer
+ * ones are no flood, and each is news.
+ */
+#define FLAP_STEPS 32
+#define FLAP_S 300.0 /* where steps have no numbers in common */
 
 /* Steps without it before a relief, at the second time; doubled each time. */
 #define QUIET_STEPS 16
 #define QUIET_MOST 256
+
+#define FACTOR_MOST 1e100
 
 /* Steps for which slow communication is looked for. */
 #define SEEK_STEPS 64
@@ -82,6 +91,8 @@ struct incident {
        gone for now */
     int64_t times, first_step;
     double first_ts;
+    int64_t last_step; /* it was there again, the last time */
+    double last_ts;
     bool resting;
     struct ep_change rest; /* the relief that is held back */
     int seek;              /* steps for which its place is looked for */
@@ -171,8 +182,8 @@ void ep_incident_ease(struct ep_watch *w, struct incident *in,
 bool ep_incident_over(struct ep_watch *w, struct incident *in,
                       const struct ep_change *c, double factor, double now);
 
-/* Back from rest: nothing is told. */
-void ep_incident_wake(struct incident *in);
+/* Back from rest by a change: nothing is told. */
+void ep_incident_wake(struct incident *in, const struct ep_change *c);
 
 /* It is part of another: the relief says so. */
 void ep_incident_fold(struct ep_watch *w, struct incident *in,

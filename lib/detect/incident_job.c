@@ -19,26 +19,45 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Ranks of an incident that are asked how slow they are. */
+#define ASKED 255
+
 /* Standard errors by which a rank stands out that explains a slower job. */
 #define STANDS_OUT 4
 
 /*
- * Does an incident explain that the job became slower by g? One that did so
- * before has to have grown since, or it is the same change of the job.
+ * Logarithm of what its ranks show more than was told, and than all others; the
+ * survey says what.
  */
-static bool explains(const struct ep_watch *w, const struct incident *in,
-                     const struct ep_change *c, double g)
+static double growth(struct ep_watch *w, const struct incident *in)
 {
-    bool again = in->held_turn == in->turn_step;
-    int64_t at = again ? in->held_since : in->turn_step;
-    int64_t reach = again ? NEAR_STEPS : w->config.pace.window;
+    size_t n = 0;
 
-    return !in->resting && in->ep.open && at >= 0 &&
-           llabs((long long)(at - c->since_step)) <= reach &&
-           log(in->gain) >= SHARE * log(g);
+    for (size_t i = 0; i < in->n && i < ASKED; i++) {
+        const struct series *s = in->link[i]->s;
+
+        if (s->scope == EP_SCOPE_RANK && !isnan(w->survey[s->index]))
+            w->work[n++] = w->survey[s->index];
+    }
+    return n ? ep_median(w->work, n) : 0;
 }
 
-static bool is_explained(const struct ep_watch *w, struct job *job,
+/*
+ * Does an incident explain that the job became slower by g? It began, or was
+ * told to have grown, with the job; or it has grown since.
+ */
+static bool explains(struct ep_watch *w, const struct incident *in,
+                     const struct ep_change *c, double g)
+{
+    int64_t at =
+        in->held_turn == in->turn_step ? in->held_since : in->turn_step;
+    bool with = at >= 0 && llabs((long long)(at - c->since_step)) < NEAR_STEPS;
+
+    return !in->resting && in->ep.open &&
+           (with ? log(in->gain) : growth(w, in)) >= SHARE * log(g);
+}
+
+static bool is_explained(struct ep_watch *w, struct job *job,
                          const struct ep_change *c, double g)
 {
     struct incidents *all = &job->incidents;
@@ -158,7 +177,7 @@ static struct incident *find_own(const struct job *job, const char *cause)
 /* The change of the job by itself, over what made it slow before. */
 static double gain_of(const struct ep_change *c)
 {
-    return c->worsening ? c->after / c->before : c->factor;
+    return fmin(c->worsening ? c->after / c->before : c->factor, FACTOR_MOST);
 }
 
 /* All ranks work longer alike: they are its ranks. */
@@ -169,7 +188,7 @@ static void all_ranks(struct ep_watch *w, struct job *job,
     double effect = gain_of(&x->c);
 
     if (in && in->resting) {
-        ep_incident_wake(in);
+        ep_incident_wake(in, &x->c);
         return;
     }
     if (in)
@@ -255,7 +274,7 @@ static bool locate(struct ep_watch *w, struct incident *in, double effect,
         in = twin;
         effect *= in->ep.factor;
         if (in->resting) {
-            ep_incident_wake(in);
+            ep_incident_wake(in, &c);
             return true;
         }
     }
@@ -303,7 +322,7 @@ static void communication(struct ep_watch *w, struct job *job,
     struct incident *in = find_own(job, cause);
 
     if (in && in->resting) {
-        ep_incident_wake(in);
+        ep_incident_wake(in, &x->c);
         return;
     }
     if (!in) {
@@ -333,9 +352,9 @@ static void job_onset(struct ep_watch *w, struct job *job,
     struct busy b;
     struct series *s;
 
+    b = ask_ranks(w, job, &x->c);
     if (is_explained(w, job, &x->c, g))
         return;
-    b = ask_ranks(w, job, &x->c);
     if (b.n > 1 && b.common >= half && b.top < half) {
         all_ranks(w, job, x, &b);
         return;
@@ -414,7 +433,8 @@ static void job_ease(struct ep_watch *w, struct job *job,
         struct incident *in = all->v[i];
         double off = fabs(log(in->ep.factor / fall));
 
-        if (in->ground == GROUND_JOB && !in->resting && off < least) {
+        /* what has ranks is over when they say so */
+        if (in->ground == GROUND_JOB && !in->n && !in->resting && off < least) {
             best = in;
             least = off;
         }

@@ -10,12 +10,18 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* Values at the ends of what a double holds have any ratio. */
+static double bounded(double factor)
+{
+    return factor > FACTOR_MOST ? FACTOR_MOST : factor;
+}
+
 double ep_incident_standing(const struct series *s, const struct ep_change *c,
                             enum ground ground)
 {
     if (ground == GROUND_PEERS)
         return s->peer.factor > 0 ? s->peer.factor : (double)NAN;
-    return ep_watch_factor_since(s, c) * s->handicap;
+    return bounded(ep_watch_factor_since(s, c) * s->handicap);
 }
 
 static bool is_near(const struct incident *in, const struct ep_change *c)
@@ -116,10 +122,10 @@ static void tell_ranks(struct ep_watch *w, struct incident *in,
 
 /* ==== More of what is known ==== */
 
-static void wake_all(struct series *s)
+static void wake_all(struct series *s, const struct ep_change *c)
 {
     for (struct link *l = s->links; l; l = l->next)
-        ep_incident_wake(l->in);
+        ep_incident_wake(l->in, c);
 }
 
 /* An incident of several ranks that s belongs to and is as slow as. */
@@ -145,8 +151,8 @@ static struct incident *belongs_to(const struct ep_watch *w,
 /* What the test itself says of the rank that it found. */
 static double own_standing(const struct suspicion *x)
 {
-    return x->ground == GROUND_PEERS ? x->c.factor
-                                     : x->c.factor * x->s->handicap;
+    return bounded(x->ground == GROUND_PEERS ? x->c.factor
+                                             : x->c.factor * x->s->handicap);
 }
 
 bool ep_incident_absorb(struct ep_watch *w, const struct suspicion *x)
@@ -161,11 +167,11 @@ bool ep_incident_absorb(struct ep_watch *w, const struct suspicion *x)
         if (!in)
             return false;
         ep_incident_join(in, s, now);
-        ep_incident_wake(in);
+        ep_incident_wake(in, &x->c);
         return true;
     }
     more = now / ep_incident_effects(s, NULL);
-    wake_all(s);
+    wake_all(s, &x->c);
     if (more < 1 + w->config.pace.min_change)
         return true;
     if (l->in->n != 1 || l->in->kin != KIN_RANK)
@@ -220,7 +226,10 @@ static struct incident *taken_for_less(const struct series *s,
     return NULL;
 }
 
-/* The job's, of no known place, that began with this change. */
+/*
+ * The job's, of no known place, that began with this change: in the same step,
+ * give or take what a median of so few can err.
+ */
 static struct incident *of_the_job(const struct job *job,
                                    const struct ep_change *c)
 {
@@ -228,7 +237,9 @@ static struct incident *of_the_job(const struct job *job,
 
     for (size_t i = 0; i < all->n; i++)
         if (all->v[i]->ground == GROUND_JOB && all->v[i]->kin == KIN_ALL &&
-            !all->v[i]->n && is_near(all->v[i], c))
+            !all->v[i]->n && all->v[i]->turn_step >= 0 &&
+            llabs((long long)(all->v[i]->turn_step - c->since_step)) <=
+                SAME_STEPS)
             return all->v[i];
     return NULL;
 }
@@ -256,7 +267,7 @@ static struct incident *gather(struct ep_watch *w, const struct suspicion *x,
         in = of_the_job(job, &x->c);
     if (!in)
         return ep_incident_new(job, where->kin, x->ground, where->like);
-    ep_incident_wake(in);
+    ep_incident_wake(in, &x->c);
     if (in->seek > 0)
         job->incidents.seeking--;
     in->seek = 0;

@@ -160,6 +160,8 @@ static void follow(struct ep_watch *w, struct link *l,
     struct incident *in = l->in;
     double now = x->c.factor * (x->ground == GROUND_PEERS ? 1 : x->s->handicap);
 
+    if (x->c.partial && now * (1 + w->config.pace.min_change / 2) > l->effect)
+        return; /* another incident that it was in is over: that was told */
     relief_text(w, in, x);
     if (now < 1 + w->config.pace.min_change && !x->c.partial) {
         (void)ep_incident_over(w, in, &x->c, now, x->now);

@@ -90,8 +90,11 @@ struct members {
 struct ended {
     enum ep_scope scope;
     char *id, *eid;
-    double ts;
-    int64_t step, times, first_step;
+    double ts; /* of the end */
+    int64_t step;
+    int64_t steps; /* that it lasted, the last time; and s */
+    double lasted;
+    int64_t times, first_step;
     double first_ts;
 };
 

@@ -273,7 +273,7 @@ static void test_hostile(void)
             (void)take_step(r, s > 40 && r == 1 ? 1e308 : s, s,
                             s > 40 && r == 1 ? 1e308 : 1e-300,
                             r == 1 ? (s > 40 ? 1e300 : 1e-300) : 1e-300, 1);
-    ok(n_seen >= 2 && sane && factors[0] == DBL_MAX);
+    ok(n_seen == 1 && sane && factors[0] >= 1e100);
     end();
 }
 
