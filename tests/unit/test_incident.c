@@ -329,7 +329,7 @@ static void test_many(void)
     begin();
     play(everyone, 20000, 18, 44);
     ok(
-        findings_are("onset job 31 1.50 all-ranks\n"
+        findings_are("onset job 31 1.44 all-ranks\n"
                      "relief job 37 1.00 all-ranks\n",
                      "20000 ranks"));
     end();
