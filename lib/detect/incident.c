@@ -43,7 +43,7 @@ void ep_incident_set_kin(struct incident *in, enum kin kin,
     in->like = like;
     all->groups += in->kin != KIN_RANK && in->like;
     ep_incident_set_who(in, scope, id.ptr, like ? like->host : NULL,
-                        kin == KIN_RANK ? like->rank : -1);
+                        kin == KIN_RANK && like ? like->rank : -1);
     ep_buf_free(&id);
 }
 
@@ -235,7 +235,8 @@ static struct ended *recent(struct incident *in, const struct ep_change *c)
             steps ? (double)(c->since_step - e->step) : c->since_ts - e->ts;
         double most = steps ? FLAP_STEPS : FLAP_S;
 
-        if (!e->id || e->scope != in->who.scope || strcmp(e->id, in->who.id))
+        if (!e->id || e->scope != in->who.scope ||
+            strcmp(e->id, in->who.id) != 0)
             continue;
         if (gap >= 0 && gap <= most &&
             (steps ? (double)e->steps : e->lasted) <= most)
@@ -252,7 +253,8 @@ static struct ended *room_for(struct incidents *all, const struct incident *in)
     for (size_t i = 0; i < ENDED; i++) {
         struct ended *e = &all->ended[i];
 
-        if (e->id && e->scope == in->who.scope && !strcmp(e->id, in->who.id))
+        if (e->id && e->scope == in->who.scope &&
+            strcmp(e->id, in->who.id) == 0)
             return e;
         if (best->id && (!e->id || e->ts < best->ts))
             best = e;

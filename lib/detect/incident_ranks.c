@@ -317,7 +317,7 @@ void ep_incident_place(struct ep_watch *w, const struct suspicion *x,
     on_top = in && !is_near(in, &x->c);
     if (!in)
         in = gather(w, x, &where, y);
-    if (where.kin == KIN_RANK) {
+    if (where.kin == KIN_RANK || !y) {
         double effects = ep_incident_effects(x->s, in);
 
         add_rank(in, x->s,
