@@ -136,7 +136,7 @@ bool ep_incident_akin(enum kin kin, const struct series *a,
 void ep_incident_where(const struct job *job, const struct series *s,
                        const double *y, bool from_first, struct where *out);
 
-/* "host=n1", and the scope. */
+/* "host=n1", and the scope. like may be NULL for what is no set of ranks. */
 enum ep_scope ep_incident_name(enum kin kin, const struct series *like,
                                struct ep_buf *id);
 

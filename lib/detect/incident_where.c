@@ -87,7 +87,8 @@ void ep_incident_where(const struct job *job, const struct series *s,
 enum ep_scope ep_incident_name(enum kin kin, const struct series *like,
                                struct ep_buf *id)
 {
-    const struct ep_place *p = &like->place;
+    static const struct ep_place nowhere = {.known = false};
+    const struct ep_place *p = like ? &like->place : &nowhere;
 
     switch (kin) {
     case KIN_HOST:
