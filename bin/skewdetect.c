@@ -314,6 +314,10 @@ static int run_all(const char *const *paths, int n, struct ep_error *err)
     run.in.watch = new_watch(&run, err);
     if (!run.in.watch)
         return err->code;
+    if (!opt.iterations) {
+        run.in.comms = ep_comms_new(opt.min_change);
+        ep_watch_use_comms(run.in.watch, run.in.comms);
+    }
     ep_signs_init(&run.in.signs, opt.iterations ? NULL : run.in.watch);
     opt.io.idle = ep_signs_idle;
     opt.io.idle_ctx = &run.in.signs;
@@ -337,6 +341,7 @@ static int run_all(const char *const *paths, int n, struct ep_error *err)
     ep_tally_free(run.tally);
     ep_pick_free(run.pick);
     ep_watch_free(run.in.watch);
+    ep_comms_free(run.in.comms);
     return rc;
 }
 

@@ -81,20 +81,15 @@ static double busy_factor(const struct series *r, const struct ep_change *c)
     return r->basis == BASIS_DUR ? (double)NAN : ep_watch_factor_since(r, c);
 }
 
-/*
- * The slowest of the ranks that have no past to be held against, as they came
- * a few steps ago: against the median of all that tell busy / mb. NULL if
- * there is none.
- */
-static const struct series *slow_newcomer(struct ep_watch *w,
-                                          const struct job *job, double *factor)
+struct series *ep_verdict_newcomer(struct ep_watch *w, const struct job *job,
+                                   double *factor)
 {
-    const struct series *worst = NULL;
+    struct series *worst = NULL;
     double top = 0;
     size_t n = 0;
 
     for (size_t i = 0; i < job->ranks.n; i++) {
-        const struct series *r = job->ranks.v[i];
+        struct series *r = job->ranks.v[i];
         double level;
 
         if (r->basis != BASIS_PER_MB || !r->pace)
@@ -150,7 +145,7 @@ const char *ep_verdict_job(struct ep_watch *w, const struct job *job,
                     factor);
         return "straggler";
     }
-    worst = slow_newcomer(w, job, &factor);
+    worst = ep_verdict_newcomer(w, job, &factor);
     if (worst && factor >= 1 + w->config.pace.min_change) {
         ep_buf_addf(&w->text, ", %s is new, busy %.2fx its peers", worst->id,
                     factor);

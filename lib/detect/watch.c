@@ -5,7 +5,7 @@
 #include "detect/watch.h"
 
 #include "base/mem.h"
-#include "detect/watch_impl.h"
+#include "detect/incident.h"
 
 #include <float.h>
 #include <math.h>
@@ -85,8 +85,6 @@ static void free_series(struct series *s)
     free(s->host);
     free(s->ring);
     free(s->work);
-    free(s->ep.eid);
-    free(s->peer.eid);
     free(s);
 }
 
@@ -94,6 +92,8 @@ void ep_watch_free(struct ep_watch *w)
 {
     if (!w)
         return;
+    for (size_t i = 0; i < ep_intern_count(w->job_names); i++)
+        ep_incident_free(w->jobs[i]);
     for (size_t i = 0; i < ep_intern_count(w->series_names); i++)
         free_series(w->series[i]);
     for (size_t i = 0; i < ep_intern_count(w->job_names); i++) {
@@ -120,6 +120,7 @@ void ep_watch_free(struct ep_watch *w)
     free(w->devices);
     free(w->used);
     free(w->work);
+    free(w->survey);
     free(w);
 }
 
@@ -156,7 +157,11 @@ struct job *ep_watch_job(struct ep_watch *w, struct ep_span name,
         job->name = ep_strndup(name.ptr, name.len);
         job->len = name.len;
         job->number = known;
-        job->closed = -1;
+        job->closed = job->first_step = -1;
+        job->incidents.spike_step = job->incidents.ease_step = -1;
+        job->incidents.slow_from = (double)INFINITY;
+        job->incidents.slow_to = (double)INFINITY;
+        job->incidents.charged = (double)-INFINITY;
         job->restart_ts = (double)-INFINITY;
         w->jobs = ep_grow(w->jobs, &w->jobs_cap, known + 1, sizeof(void *));
         w->jobs[i] = job;
@@ -176,6 +181,7 @@ static struct series *new_series(struct job *job, int64_t rank, bool worker,
                : worker  ? EP_SCOPE_WORKER
                          : EP_SCOPE_JOB;
     s->id = ep_strdup(id);
+    s->handicap = 1;
     s->last_step = -1;
     s->last_ts = (double)-INFINITY;
     return s;
@@ -332,21 +338,27 @@ void ep_watch_tell(const struct series *s, const struct episode *e,
     fn(ctx, &f);
 }
 
-/* Has the series reported of late, and since the job was restarted? */
-static bool is_alive(const struct series *s)
+/* Has one of its ranks reported of late, and since the job was restarted? */
+static bool is_alive(const struct incident *in)
 {
-    return s->scope == EP_SCOPE_JOB ||
-           (s->missed < 2 && s->last_ts >= s->job->restart_ts);
+    for (size_t i = 0; i < in->n; i++) {
+        const struct series *s = in->link[i]->s;
+
+        if (s->missed < 2 && s->last_ts >= s->job->restart_ts)
+            return true;
+    }
+    return in->n == 0;
 }
 
 void ep_watch_open(const struct ep_watch *w,
                    void (*fn)(void *ctx, const struct ep_finding *), void *ctx)
 {
-    for (size_t i = 0; i < ep_intern_count(w->series_names); i++) {
-        const struct series *s = w->series[i];
+    for (size_t i = 0; i < ep_intern_count(w->job_names); i++) {
+        const struct incidents *all = &w->jobs[i]->incidents;
 
-        if ((s->ep.open || s->peer.open) && is_alive(s))
-            ep_watch_tell(s, s->ep.open ? &s->ep : &s->peer, fn, ctx);
+        for (size_t k = 0; k < all->n; k++)
+            if (is_alive(all->v[k]))
+                ep_watch_tell(&all->v[k]->who, &all->v[k]->ep, fn, ctx);
     }
     ep_watch_tell_devices(w, fn, ctx);
     ep_silence_open(w->silence, fn, ctx);
@@ -357,6 +369,8 @@ void ep_watch_finish(struct ep_watch *w)
 {
     for (size_t i = 0; i < ep_intern_count(w->job_names); i++)
         ep_watch_end_steps(w, w->jobs[i]);
+    for (size_t i = 0; i < ep_intern_count(w->job_names); i++)
+        ep_incident_judge(w, w->jobs[i], INT64_MAX);
     ep_watch_finish_probes(w);
     ep_silence_finish(w->silence);
     ep_watch_finish_links(w);

@@ -241,15 +241,23 @@ int ep_watch_sign(struct ep_watch *w, const struct ep_sign *x,
 /* The input is live, has nothing to tell, and the wall clock says now. */
 void ep_watch_tick(struct ep_watch *w, double now);
 
+struct ep_comms;
+
+/*
+ * Where slow communication is, is asked of c (comms.h), which the caller feeds
+ * with the calls of all ranks; it is borrowed for the life of the watch.
+ */
+void ep_watch_use_comms(struct ep_watch *w, struct ep_comms *c);
+
 /* The input is at its end: judge what is still open. */
 void ep_watch_finish(struct ep_watch *w);
 
 /*
- * Call fn for each episode that is open now, in the order in which the ranks
- * and devices came: an onset whose factor, p and cause are those last
- * reported; ts is NaN, evidence NULL. A rank that is slower than its own past
- * and than its peers is given once, by the former; one that has stopped to
- * report is left out. Then who is missing. Cost: O(series).
+ * Call fn for each episode that is open now, of each job in the order of their
+ * onsets, then of probed devices, then who is missing and which links are slow:
+ * an onset whose factor, p and cause are those last reported; ts is NaN,
+ * evidence NULL. What is left of its ranks to report counts: if none is, it is
+ * left out. Cost: O(ranks of open episodes).
  */
 void ep_watch_open(const struct ep_watch *w,
                    void (*fn)(void *ctx, const struct ep_finding *), void *ctx);

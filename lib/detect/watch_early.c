@@ -159,8 +159,8 @@ static int64_t relief_of(const struct ep_watch *w, const struct series *s)
 }
 
 static void report(struct ep_watch *w, struct series *s, int64_t since,
-                   const struct ep_peer *peer, enum ep_finding_kind kind,
-                   double now)
+                   const struct ep_peer *peer, enum ep_change_kind kind,
+                   const char *doubt, double now)
 {
     double v[EP_WATCH_WINDOW_MAX];
     int n = 0;
@@ -170,27 +170,28 @@ static void report(struct ep_watch *w, struct series *s, int64_t since,
         s->turn_ts = latest(w, s, n)->ts;
         s->turn_step = latest(w, s, n)->step;
     }
-    ep_watch_report_peer(w, s, kind, peer, ep_median(v, (size_t)n), now);
-    s->peer.open = kind == EP_FINDING_ONSET;
-    s->hits = s->peer.open ? w->config.persist : 0;
+    ep_watch_suspect_peer(w, s, kind, peer, ep_median(v, (size_t)n), doubt,
+                          now);
+    s->hits = kind == EP_CHANGE_ONSET ? w->config.persist : 0;
     s->clean = 0;
 }
 
 static void judge(struct ep_watch *w, struct series *s, const double *d, int k,
-                  const struct ep_peer *peer, bool young, double now)
+                  const struct ep_peer *peer, const char *doubt, bool young,
+                  double now)
 {
     double least = log1p(w->config.pace.min_change);
     double f = log(peer->factor), e = SURE * error_of(d, k);
 
     if (s->peer.open) {
         if (f + e < least)
-            report(w, s, relief_of(w, s), peer, EP_FINDING_RELIEF, now);
+            report(w, s, relief_of(w, s), peer, EP_CHANGE_RELIEF, doubt, now);
         return;
     }
     if (young && peer->slow && !s->ep.open && f - e >= least &&
         lasts(d, k, f, least))
         report(w, s, since_of(ep_watch_members(s), d, k, f), peer,
-               EP_FINDING_ONSET, now);
+               EP_CHANGE_ONSET, doubt, now);
 }
 
 static bool any_of(const struct members *m, enum basis basis)
@@ -221,11 +222,9 @@ static void compare(struct ep_watch *w, const struct members *m,
             w->work[i] = exp(median_of(t.d + i * (size_t)k, k));
         in = (struct ep_peers_input){w->work, NULL, t.n, EP_PEERS_LOW};
         if (ep_peers_compare(&in, &w->config.peers, peers, &all, NULL) == 0)
-            for (size_t i = 0; i < t.n; i++) {
-                ep_watch_doubt(w, &all);
-                judge(w, t.who[i], t.d + i * (size_t)k, k, &peers[i], young,
-                      now);
-            }
+            for (size_t i = 0; i < t.n; i++)
+                judge(w, t.who[i], t.d + i * (size_t)k, k, &peers[i],
+                      ep_peers_doubt_text(all.doubt), young, now);
     }
     free(t.who);
     free(t.d);

@@ -13,7 +13,8 @@
  *   verdict_cause.c, verdict_sensors.c  which of the causes of slow work
  *   watch_silence.c signs of life
  *   watch_links.c  links, and ends of links, by measurements of pairs
- *   verdict.c      causes
+ *   watch_incident.c, incident*.c  what is one cause; see incident.h
+ *   watch_comms.c  where slow communication is
  */
 #ifndef EP_DETECT_WATCH_IMPL_H
 #define EP_DETECT_WATCH_IMPL_H
@@ -36,15 +37,17 @@ struct sample {
     double work; /* tokens or flops of a micro-batch; 0: not told */
 };
 
-/* An episode that was reported, and whether it goes on. */
+/* An episode, of a test or as it was reported, and whether it goes on. */
 struct episode {
     bool open;
-    char *eid;         /* of the latest; NULL before the first */
+    char *eid;         /* of the latest that was reported; else NULL */
     const char *cause; /* a constant */
     double since, factor, p;
     double excess; /* factor over that of the other ranks at that time */
     int64_t step;
 };
+
+struct link; /* incident.h */
 
 struct series {
     enum ep_scope scope;
@@ -61,7 +64,10 @@ struct series {
     int unjudged;      /* samples to pass over after a restart */
     unsigned muted;    /* pace episode that all ranks share: not reported */
     double shared;     /* factor of a muted episode; 1 of others, 0: none yet */
-    struct episode ep; /* of the pace */
+    struct episode ep; /* of the pace: what the test says */
+    size_t index;      /* among the members */
+    double handicap;   /* slow before its pace was known: by that factor */
+    struct link *links; /* the incidents that it has a part in */
     /* the last "window" samples, a ring: kept of them, the next goes to at */
     struct sample *ring;
     int kept, at;
@@ -71,7 +77,7 @@ struct series {
     int64_t hits, clean;
     double turn_ts;
     int64_t turn_step;
-    struct episode peer;
+    struct episode peer; /* its factor is that of the last comparison */
     /* among the ranks of its host, by number; see ep_watch_place_ranks */
     int64_t local, on_host;
     /* the work in the values: what varies, and phases where the rank is alone
@@ -104,6 +110,39 @@ struct members {
     int64_t closed[EARLY_STEPS]; /* their numbers, a ring */
 };
 
+/* An incident that is over, in case it comes again. */
+struct ended {
+    enum ep_scope scope;
+    char *id, *eid;
+    double ts; /* of the end */
+    int64_t step;
+    int64_t steps; /* that it lasted, the last time; and s */
+    double lasted;
+    int64_t times, first_step;
+    double first_ts;
+};
+
+#define ENDED 32
+
+struct suspicion; /* incident.h */
+struct incident;
+
+struct incidents {
+    struct incident **v; /* that go on, in the order of their onsets */
+    size_t n, cap, resting;
+    struct suspicion *held; /* until their steps are closed */
+    size_t nheld, held_cap;
+    struct ended ended[ENDED];
+    /* the job is slow from..to, and charged for up to that */
+    double slow_from, slow_to, charged;
+    int64_t devices;    /* ranks in the last step */
+    int64_t spike_step; /* of a rank, reported; -1 */
+    int64_t ease_step;  /* of the last relief; -1 */
+    uint64_t stamp;     /* judgements */
+    size_t groups;      /* incidents of several ranks */
+    size_t seeking;     /* whose place is looked for */
+};
+
 struct job {
     char *name; /* "" without one */
     size_t len, number;
@@ -112,12 +151,13 @@ struct job {
     struct open_step open[OPEN_STEPS];
     struct load load[OPEN_STEPS];
     struct ep_work work;
-    uint32_t unit;     /* of work: the best that was told */
-    int64_t phase;     /* times that the calls of most ranks changed */
-    bool told;         /* has step records of its own, without rank */
-    int64_t closed;    /* highest step passed on; -1: none */
-    double restart_ts; /* what is older was before the last restart */
-    double lost;       /* device seconds lost in the open episode */
+    uint32_t unit;      /* of work: the best that was told */
+    int64_t phase;      /* times that the calls of most ranks changed */
+    bool told;          /* has step records of its own, without rank */
+    int64_t first_step; /* of any rank since the job (re)started; -1 */
+    int64_t closed;     /* highest step passed on; -1: none */
+    double restart_ts;  /* what is older was before the last restart */
+    struct incidents incidents;
     /* when the ranks' places on their hosts were last counted */
     size_t placed;
     double placed_ts;
@@ -129,9 +169,10 @@ struct used_name {
     double since;
 };
 
-struct probe_group; /* watch_probes.c */
-struct device;      /* watch_probes.c */
-struct links;       /* watch_links.c */
+struct ep_comms_place; /* comms.h */
+struct probe_group;    /* watch_probes.c */
+struct device;         /* watch_probes.c */
+struct links;          /* watch_links.c */
 
 struct ep_watch {
     struct ep_watch_config config;
@@ -157,8 +198,12 @@ struct ep_watch {
     struct ep_gauges *gauges;
     struct job *last_job;
     struct series *recent[RECENT_SLOTS]; /* ranks, by job and number */
-    double *work;                        /* room for a value of each member */
-    size_t work_cap;
+    /* room for values of each member; survey: those of all, in order */
+    double *work, *survey;
+    size_t work_cap, survey_cap;
+    struct ep_comms *comms; /* NULL: calls are not followed */
+    bool (*locate)(struct ep_comms *c, struct ep_span job, double since_ts,
+                   struct ep_comms_place *out);
     struct ep_buf key, text;
     struct ep_silence *silence;
 };
@@ -257,13 +302,13 @@ void ep_watch_push_job(struct ep_watch *w, struct job *job,
 void ep_watch_count_step(struct ep_watch *w, struct members *m, int64_t enough,
                          double now);
 
-/* A rank against its peers: the finding, with w->text for what limits it. */
-void ep_watch_report_peer(struct ep_watch *w, struct series *s,
-                          enum ep_finding_kind kind, const struct ep_peer *peer,
-                          double median, double now);
-
-/* What limits a comparison, into w->text. */
-void ep_watch_doubt(struct ep_watch *w, const struct ep_peers_summary *all);
+/*
+ * What a comparison says of a rank or worker, as a suspicion; doubt: what limits
+ * it, a constant.
+ */
+void ep_watch_suspect_peer(struct ep_watch *w, struct series *s,
+                           enum ep_change_kind kind, const struct ep_peer *peer,
+                           double median, const char *doubt, double now);
 
 /* One more step of a job: its ranks from their start on. */
 void ep_watch_early(struct ep_watch *w, struct members *m, int64_t step,
@@ -312,6 +357,14 @@ const char *ep_verdict_rank(struct ep_watch *w, const struct series *s,
 /* Why a rank is slower than its peers since a time; evidence is appended. */
 const char *ep_verdict_peer(struct ep_watch *w, const struct series *s,
                             double since);
+
+/*
+ * The slowest of the ranks that have no past to be held against, as they came a
+ * few steps ago, and its factor over the median of all that tell busy / mb.
+ * NULL if there is none.
+ */
+struct series *ep_verdict_newcomer(struct ep_watch *w, const struct job *job,
+                                   double *factor);
 
 /* Why the job's pace changed, likewise. */
 const char *ep_verdict_job(struct ep_watch *w, const struct job *job,

@@ -2,10 +2,9 @@
 /* watch_peers.c - the ranks of a job against each other; see watch.h. */
 #include "config.h"
 
-#include "detect/watch_impl.h"
+#include "detect/incident.h"
 
 #include "base/mem.h"
-#include "base/num.h"
 #include "base/stats.h"
 
 #include <math.h>
@@ -35,29 +34,29 @@ static bool recent_of(const struct ep_watch *w, const struct series *s,
     return true;
 }
 
-void ep_watch_report_peer(struct ep_watch *w, struct series *s,
-                          enum ep_finding_kind kind, const struct ep_peer *peer,
-                          double median, double now)
+/* A suspicion: what the comparison says of a rank or worker. */
+void ep_watch_suspect_peer(struct ep_watch *w, struct series *s,
+                           enum ep_change_kind kind, const struct ep_peer *peer,
+                           double median, const char *doubt, double now)
 {
-    struct ep_finding f = {
-        .kind = kind,
-        .ts = now,
-        .since = s->turn_ts,
-        .step = s->turn_step,
-        .factor = peer->factor,
-        .p = kind == EP_FINDING_ONSET ? peer->p : 1 - peer->p,
-        .gpu_hours = (double)NAN,
+    struct suspicion x = {
+        .s = s,
+        .c = {.kind = kind,
+              .since_ts = s->turn_ts,
+              .since_step = s->turn_step,
+              .factor = peer->factor,
+              .before = median / peer->factor,
+              .after = median,
+              .p = kind == EP_CHANGE_ONSET ? peer->p : 1 - peer->p},
+        .excess = peer->factor,
+        .now = now,
+        .step = -1, /* judged with the step that is being closed */
+        .ground = GROUND_PEERS,
+        .doubt = doubt,
     };
 
-    ep_buf_adds(&w->text,
-                s->basis == BASIS_PER_MB ? "busy per micro-batch " : "busy ");
-    ep_num_format_duration(&w->text, median);
-    ep_buf_adds(&w->text, ", its peers ");
-    ep_num_format_duration(&w->text, median / peer->factor);
-    f.cause = kind == EP_FINDING_ONSET ? ep_verdict_peer(w, s, s->turn_ts)
-                                       : s->peer.cause;
-    f.evidence = w->text.ptr;
-    ep_watch_report(w, s, &s->peer, "peers", &f);
+    s->peer.open = kind == EP_CHANGE_ONSET;
+    ep_incident_suspect(w, &x);
 }
 
 /* One more verdict of the same kind; the first says when that began. */
@@ -72,39 +71,26 @@ static int64_t count_verdict(struct series *s, int64_t *same, int64_t *other,
     return *same;
 }
 
-void ep_watch_doubt(struct ep_watch *w, const struct ep_peers_summary *all)
-{
-    const char *doubt = ep_peers_doubt_text(all->doubt);
-
-    ep_buf_reset(&w->text);
-    if (*doubt) {
-        ep_buf_adds(&w->text, doubt);
-        ep_buf_adds(&w->text, "; ");
-    }
-}
-
 /*
- * A rank whose pace has an episode open was reported already, by the change:
- * the comparison adds nothing to it.
+ * A rank whose pace has an episode open was found already, by the change: the
+ * comparison adds nothing to it.
  */
 static void judge(struct ep_watch *w, struct series *s, const struct recent *r,
                   const struct ep_peer *peer,
                   const struct ep_peers_summary *all, double now)
 {
+    const char *doubt = ep_peers_doubt_text(all->doubt);
     int64_t enough = w->config.persist;
 
-    ep_watch_doubt(w, all);
     if (peer->slow) {
         if (count_verdict(s, &s->hits, &s->clean, r) >= enough &&
             !s->peer.open && !s->ep.open)
-            ep_watch_report_peer(w, s, EP_FINDING_ONSET, peer, r->median, now);
-        else if (s->peer.open)
-            s->peer.factor = peer->factor;
-        return;
-    }
-    if (count_verdict(s, &s->clean, &s->hits, r) >= enough && s->peer.open) {
-        ep_watch_report_peer(w, s, EP_FINDING_RELIEF, peer, r->median, now);
-        s->peer.open = false;
+            ep_watch_suspect_peer(w, s, EP_CHANGE_ONSET, peer, r->median, doubt,
+                                  now);
+    } else if (count_verdict(s, &s->clean, &s->hits, r) >= enough &&
+               s->peer.open) {
+        ep_watch_suspect_peer(w, s, EP_CHANGE_RELIEF, peer, r->median, doubt,
+                              now);
     }
 }
 
@@ -128,9 +114,12 @@ static void compare(struct ep_watch *w, const struct members *m,
     in = (struct ep_peers_input){w->work, NULL, n, EP_PEERS_LOW};
     /* the values were checked when they came in */
     if (n >= 2 &&
-        ep_peers_compare(&in, &w->config.peers, peers, &all, NULL) == 0)
+        ep_peers_compare(&in, &w->config.peers, peers, &all, NULL) == 0) {
+        for (size_t i = 0; i < n; i++)
+            who[i]->peer.factor = peers[i].factor;
         for (size_t i = 0; i < n; i++)
             judge(w, who[i], &recent[i], &peers[i], &all, now);
+    }
     free(recent);
     free(who);
     free(peers);

@@ -2,7 +2,7 @@
 /* watch_steps.c - the steps of ranks, workers and jobs; see watch.h. */
 #include "config.h"
 
-#include "detect/watch_impl.h"
+#include "detect/incident.h"
 
 #include "base/mem.h"
 #include "base/stats.h"
@@ -93,37 +93,30 @@ static double excess_of(struct ep_watch *w, const struct series *s,
     return k ? c->factor / ep_median(w->work, k) : c->factor;
 }
 
-static void report_change(struct ep_watch *w, struct series *s,
-                          const struct ep_change *c, double now)
+static void suspect(struct ep_watch *w, struct series *s,
+                    const struct ep_change *c, double excess, double now)
 {
-    struct ep_finding f = {
-        .kind = c->kind == EP_CHANGE_ONSET    ? EP_FINDING_ONSET
-                : c->kind == EP_CHANGE_RELIEF ? EP_FINDING_RELIEF
-                                              : EP_FINDING_SPIKE,
-        .ts = now,
-        .since = c->since_ts,
-        .step = c->since_step,
-        .factor = c->factor,
-        .p = c->p,
-        .gpu_hours = (double)NAN,
+    struct suspicion x = {
+        .s = s,
+        .c = *c,
+        .excess = excess,
+        .now = now,
+        .step = s->last_step,
+        .ground = s->scope == EP_SCOPE_JOB ? GROUND_JOB : GROUND_PACE,
     };
 
-    f.cause = s->scope == EP_SCOPE_JOB ? ep_verdict_job(w, s->job, c)
-                                       : ep_verdict_rank(w, s, c);
-    if (s->peer.open) {
-        /* its own past was slow already: the healthy pace is the peers' */
-        f.factor *= s->peer.factor;
-        ep_buf_addf(&w->text, ", before that %.2fx its peers", s->peer.factor);
+    if (c->kind == EP_CHANGE_ONSET && s->scope != EP_SCOPE_JOB) {
+        if (!s->ep.open)
+            s->ep.since = c->since_ts;
+        s->ep.open = true;
+        s->ep.factor = c->factor;
+        s->ep.excess = excess;
+    } else if (c->kind == EP_CHANGE_RELIEF && s->scope != EP_SCOPE_JOB) {
+        s->ep.open = s->ep.open && c->partial;
+        s->ep.factor = c->factor;
+        s->ep.excess = excess;
     }
-    f.evidence = w->text.ptr;
-    if (c->kind == EP_CHANGE_RELIEF) {
-        f.cause = s->ep.cause;
-        if (s->scope == EP_SCOPE_JOB && !c->partial)
-            f.gpu_hours = s->job->lost / 3600;
-    }
-    ep_watch_report(w, s, c->kind == EP_CHANGE_SPIKE ? NULL : &s->ep, NULL, &f);
-    if (c->kind == EP_CHANGE_RELIEF && !c->partial)
-        s->ep.open = false;
+    ep_incident_suspect(w, &x);
 }
 
 /*
@@ -165,7 +158,7 @@ static void consider(struct ep_watch *w, struct series *s, struct ep_change *c,
 
     if (c->kind == EP_CHANGE_SPIKE) {
         if (!common)
-            report_change(w, s, c, now);
+            suspect(w, s, c, excess, now);
         return;
     }
     if (c->kind == EP_CHANGE_ONSET) {
@@ -185,21 +178,20 @@ static void consider(struct ep_watch *w, struct series *s, struct ep_change *c,
     }
     if (c->kind == EP_CHANGE_RELIEF) {
         forget_before(w, s, c->since_ts);
-        if (!s->ep.open)
+        if (!s->ep.open && !s->links)
             return;
-        if (c->partial && common) {
+        if (s->ep.open && c->partial && common) {
             /* as slow as the others: no straggler any more */
             c->partial = false;
             c->factor = excess;
             s->muted = c->episode;
-        } else if (c->partial && excess * more > s->ep.excess) {
+        } else if (s->ep.open && c->partial && excess * more > s->ep.excess) {
             return;
         }
     }
-    s->ep.excess = excess;
     if (c->factor != excess && s->shared > 0)
         c->factor /= s->shared;
-    report_change(w, s, c, now);
+    suspect(w, s, c, excess, now);
 }
 
 int ep_watch_push(struct ep_watch *w, struct series *s, const struct sample *x,
@@ -230,21 +222,10 @@ int ep_watch_push(struct ep_watch *w, struct series *s, const struct sample *x,
         s->kept++;
     for (int i = 0; i < n; i++)
         if (s->scope == EP_SCOPE_JOB)
-            report_change(w, s, &change[i], end);
+            suspect(w, s, &change[i], change[i].factor, end);
         else
             consider(w, s, &change[i], end);
     return 0;
-}
-
-/* Device seconds of the ring's steps above the healthy level since a time. */
-static double lost_since(const struct series *s, double since, int64_t n)
-{
-    double healthy = ep_changepoint_healthy(s->pace), sum = 0;
-
-    for (int i = 0; i < s->kept; i++)
-        if (s->ring[i].ts >= since)
-            sum += fmax(0, s->ring[i].value - healthy);
-    return sum * (double)n;
 }
 
 void ep_watch_push_job(struct ep_watch *w, struct job *job,
@@ -252,16 +233,22 @@ void ep_watch_push_job(struct ep_watch *w, struct job *job,
 {
     struct sample x = {o->step, o->ts, o->dur, o->work.one};
     struct series *s = job->own;
-    bool was_open = s->ep.open, judged = s->unjudged == 0;
 
+    s->last_step = o->step;
+    job->incidents.devices = o->n;
     /* dur was checked when it came in */
     if (ep_watch_push(w, s, &x, now, NULL) < 0)
         return;
-    if (s->ep.open && !was_open)
-        job->lost = lost_since(s, s->ep.since, o->n);
-    else if (s->ep.open && judged)
-        job->lost += fmax(0, o->dur - ep_changepoint_healthy(s->pace)) *
-                     o->scale * (double)o->n;
+}
+
+/* What was found in a step that no rank will tell any more. */
+static void judge_step(struct ep_watch *w, struct job *job, int64_t step,
+                       double now)
+{
+    ep_incident_judge(w, job, step);
+    if (job->incidents.seeking)
+        ep_incident_seek(w, job, now);
+    ep_incident_step(w, job, step, now);
 }
 
 /* Pass on all open steps below a number, lowest first. */
@@ -278,9 +265,11 @@ static void close_steps(struct ep_watch *w, struct job *job, int64_t below)
         }
         if (!least)
             return;
-        ep_watch_job_step(w, job, least, (int)(least - job->open), NULL);
+        if (!job->told)
+            ep_watch_job_step(w, job, least, (int)(least - job->open), NULL);
         job->closed = least->step;
         least->n = 0;
+        judge_step(w, job, job->closed, least->end);
     }
 }
 
@@ -381,6 +370,8 @@ static void restart(struct ep_watch *w, struct series *s,
     free(s->host); /* perhaps it is elsewhere now */
     s->host = NULL;
     if (s->scope == EP_SCOPE_JOB) {
+        ep_watch_end_steps(w, job);
+        job->closed = job->first_step = -1;
         job->restart_ts = x->ts;
         job->ranks.steps = 0;
     }
@@ -388,7 +379,7 @@ static void restart(struct ep_watch *w, struct series *s,
     if (s->scope == EP_SCOPE_RANK && !job->told &&
         job->closed - x->step >= OPEN_STEPS) {
         ep_watch_end_steps(w, job);
-        job->closed = -1;
+        job->closed = job->first_step = -1;
         job->restart_ts = x->ts;
         job->ranks.steps = 0;
         skip_warmup(job->own);
@@ -414,6 +405,9 @@ static bool same_basis(struct series *s, enum basis basis)
     s->other = s->kept = s->at = s->unjudged = 0;
     s->hits = s->clean = 0;
     s->ep.open = s->peer.open = false;
+    ep_incident_leave(s);
+    s->handicap = 1;
+    s->muted = 0;
     return true;
 }
 
@@ -442,6 +436,11 @@ static void take_job_step(struct ep_watch *w, struct job *job,
         memset(job->open, 0, sizeof job->open);
     job->told = true;
     ep_watch_job_step(w, job, &o, -1, x);
+    /* ranks that tell no steps any more are not waited for */
+    if (!job->ranks.n)
+        judge_step(w, job, x->step, end);
+    else
+        ep_incident_judge(w, job, x->step - OPEN_STEPS);
 }
 
 static void join(struct ep_watch *w, struct series *s)
@@ -451,7 +450,9 @@ static void join(struct ep_watch *w, struct series *s)
     s->member = true;
     m->v = ep_grow(m->v, &m->cap, m->n + 1, sizeof(void *));
     m->v[m->n++] = s;
+    s->index = m->n - 1;
     w->work = ep_grow(w->work, &w->work_cap, m->n, sizeof *w->work);
+    w->survey = ep_grow(w->survey, &w->survey_cap, m->n, sizeof *w->survey);
 }
 
 /* The series of a sample, and of the job where it needs one; NULL: too many. */
@@ -502,6 +503,8 @@ int ep_watch_step(struct ep_watch *w, const struct ep_watch_step *x,
     }
     if (!s->member)
         join(w, s);
+    if (s->job->first_step < 0)
+        s->job->first_step = x->step;
     if (x->host.len && !s->host)
         s->host = ep_strndup(x->host.ptr, x->host.len);
     if (x->place.known)
@@ -509,8 +512,11 @@ int ep_watch_step(struct ep_watch *w, const struct ep_watch_step *x,
     /* without work there is a step, but no pace */
     if (sample.value > 0 && same_basis(s, basis))
         rc = ep_watch_rank_step(w, s, &sample, x, end, err);
-    if (rc == 0 && s->scope == EP_SCOPE_RANK && !s->job->told)
+    if (rc == 0 && s->scope == EP_SCOPE_RANK) {
         add_to_job(w, s, x, end, again);
+        if (x->step <= s->job->closed) /* a rank that is late */
+            ep_incident_judge(w, s->job, s->job->closed);
+    }
     if (rc == 0 && s->scope == EP_SCOPE_WORKER)
         ep_watch_count_step(w, &s->job->workers,
                             w->config.window * (int64_t)s->job->workers.n, end);

@@ -67,6 +67,8 @@ static int take_call(struct ep_intake *in, const struct ep_record *r,
     struct ep_call c;
 
     ep_feed_call(r, &c);
+    if (in->comms && ep_comms_take(in->comms, &c, err) < 0)
+        return EP_ELIMIT;
     return ep_calls_take(in->calls, &c, err);
 }
 

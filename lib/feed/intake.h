@@ -10,15 +10,20 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "detect/calls.h"
+#include "detect/comms.h"
 #include "detect/watch.h"
 #include "feed/signs.h"
 #include "record/record.h"
 
-/* The caller owns watch and calls, and sets them; the rest begins as zeros. */
+/*
+ * The caller owns watch, calls and comms, and sets them; the rest begins as
+ * zeros.
+ */
 struct ep_intake {
     struct ep_watch *watch;
     struct ep_calls
         *calls; /* its function is ep_intake_iteration, or another */
+    struct ep_comms *comms; /* NULL: calls are not looked at for places */
     struct ep_signs signs;
     bool calls_only; /* nothing but the iterations of calls is wanted */
     uint64_t steps, probes, links, iterations; /* that were accepted */

@@ -112,12 +112,10 @@ static void test_told_job(void)
            s > 90);
     }
     ok(findings_are(
-        "onset rank=1 41 1.50 compute\nonset job 41 1.50 straggler\n"
-        "relief rank=1 81 1.00 compute\n"
-        "relief job 81 1.00 straggler\n",
+        "onset rank=1 41 1.50 compute\nrelief rank=1 81 1.00 compute\n",
         "job and ranks"));
     /* 40 steps, 50 ms too long, 2 ranks */
-    near(hours[3] * 3600, 40 * 0.05 * 2, 1e-9);
+    near(hours[1] * 3600, 40 * 0.05 * 2, 1e-9);
     end();
 
     begin();
@@ -178,9 +176,7 @@ static void test_basis(void)
         for (int r = 0; r < 4; r++)
             (void)take_step(r, s, s, s > 40 ? 0.7 : 0.5,
                             r == 1 ? 0.4 * one(r, s) : (double)NAN, -1);
-    ok(findings_are(
-        "onset rank=1 41 1.50 compute\nonset job 41 1.40 straggler\n",
-        "one tells busy"));
+    ok(findings_are("onset rank=1 41 1.50 compute\n", "one tells busy"));
     end();
 
     begin(); /* peers tell different things: like goes with like */
@@ -280,7 +276,7 @@ static void test_hostile(void)
             (void)take_step(r, s > 40 && r == 1 ? 1e308 : s, s,
                             s > 40 && r == 1 ? 1e308 : 1e-300,
                             r == 1 ? (s > 40 ? 1e300 : 1e-300) : 1e-300, 1);
-    ok(n_seen >= 2 && sane && factors[0] == DBL_MAX);
+    ok(n_seen == 1 && sane && factors[0] >= 1e100);
     end();
 }
 
@@ -303,8 +299,8 @@ static void test_workers(void)
                      "onset worker=b 1061 2.00 compute\n",
                      "workers"));
     open_are(
-        "onset worker=b 1061 2.00 compute\n"
-        "onset worker=d 3001 1.30 compute\n");
+        "onset worker=d 3001 1.30 compute\n"
+        "onset worker=b 1061 2.00 compute\n");
     end();
 
     begin(); /* all of them at a time */

@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * incident_job.c - what the pace of the job adds to what its ranks show.
+ *
+ * A slower job is explained by an incident of ranks, if there is one that began
+ * or grew with it and makes up for half of the change at least, in logarithms;
+ * else by a rank that works longer, though not enough for its own test; else by
+ * all that work longer alike; and if none does, by communication.
+ */
+#include "config.h"
+
+#include "detect/incident.h"
+
+#include "base/mem.h"
+#include "base/num.h"
+#include "base/stats.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Ranks of an incident that are asked how slow they are. */
+#define ASKED 255
+
+/* Standard errors by which a rank stands out that explains a slower job. */
+#define STANDS_OUT 4
+
+/*
+ * Logarithm of what its ranks show more than was told, and than all others; the
+ * survey says what.
+ */
+static double growth(struct ep_watch *w, const struct incident *in)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < in->n && i < ASKED; i++) {
+        const struct series *s = in->link[i]->s;
+
+        if (s->scope == EP_SCOPE_RANK && !isnan(w->survey[s->index]))
+            w->work[n++] = w->survey[s->index];
+    }
+    return n ? ep_median(w->work, n) : 0;
+}
+
+/*
+ * Does an incident explain that the job became slower by g? It began, or was
+ * told to have grown, with the job; or it has grown since.
+ */
+static bool explains(struct ep_watch *w, const struct incident *in,
+                     const struct ep_change *c, double g)
+{
+    int64_t at =
+        in->held_turn == in->turn_step ? in->held_since : in->turn_step;
+    bool with = at >= 0 && llabs((long long)(at - c->since_step)) < NEAR_STEPS;
+
+    return !in->resting && in->ep.open &&
+           (with ? log(in->gain) : growth(w, in)) >= SHARE * log(g);
+}
+
+static bool is_explained(struct ep_watch *w, struct job *job,
+                         const struct ep_change *c, double g)
+{
+    struct incidents *all = &job->incidents;
+    bool found = false;
+
+    for (size_t i = 0; i < all->n; i++) {
+        struct incident *in = all->v[i];
+
+        if (in->ground != GROUND_JOB && explains(w, in, c, g)) {
+            in->held_turn = in->turn_step;
+            in->held_since = c->since_step;
+            found = true;
+        }
+    }
+    return found;
+}
+
+/* What the busy times of the ranks say of a change of the job. */
+struct busy {
+    struct series *worst;
+    double top, common; /* factors; that of the worst, and of the median */
+    size_t n;
+};
+
+static struct busy ask_ranks(struct ep_watch *w, const struct job *job,
+                             const struct ep_change *c)
+{
+    struct series like = {.basis = BASIS_BUSY};
+    struct busy b = {NULL, 0, 1, 0};
+    double top = (double)-INFINITY;
+
+    if (!job->ranks.n)
+        return b;
+    b.common = exp(ep_incident_survey(w, job, &like, c, GROUND_JOB, w->survey));
+    for (size_t i = 0; i < job->ranks.n; i++) {
+        double y = w->survey[i];
+
+        if (isnan(y))
+            continue;
+        b.n++;
+        if (y > top) {
+            top = y;
+            b.worst = job->ranks.v[i];
+        }
+    }
+    b.top = b.n > 1 ? exp(top) : b.common;
+    return b;
+}
+
+/* Is what it shows more than its noise? Steps since the change: at least n. */
+static bool stands_out(const struct series *s, double factor, int64_t n)
+{
+    double noise = ep_changepoint_noise(s->pace);
+
+    return log(factor) * sqrt((double)(n > 1 ? n : 1)) >=
+           STANDS_OUT * 1.2533 * (noise > 0 ? noise : 0);
+}
+
+static void place_worst(struct ep_watch *w, struct series *s, double factor,
+                        const struct suspicion *job)
+{
+    double healthy = ep_changepoint_healthy(s->pace) / s->handicap;
+    struct suspicion x = *job;
+
+    x.s = s;
+    x.ground = GROUND_PACE;
+    x.c.worsening = x.c.partial = false;
+    x.c.factor = ep_incident_standing(s, &job->c, GROUND_PACE) / s->handicap;
+    x.c.before = healthy;
+    x.c.after = healthy * x.c.factor;
+    x.excess = factor;
+    ep_incident_place(w, &x, w->survey);
+}
+
+/* It has no past to be held against: its peers' is that. */
+static void place_newcomer(struct ep_watch *w, struct series *s, double factor,
+                           const struct suspicion *job)
+{
+    struct suspicion x = *job;
+
+    x.s = s;
+    x.ground = GROUND_PEERS;
+    x.c.worsening = x.c.partial = false;
+    x.c.factor = x.excess = factor;
+    x.c.after = ep_changepoint_level(s->pace);
+    x.c.before = x.c.after / factor;
+    x.doubt = NULL;
+    s->peer.factor = factor;
+    s->turn_ts = job->c.since_ts;
+    s->turn_step = job->c.since_step;
+    if (!ep_incident_absorb(w, &x))
+        ep_incident_place(w, &x, NULL);
+}
+
+/* ==== The job's own incidents ==== */
+
+static void job_text(struct ep_watch *w, const struct ep_change *c)
+{
+    ep_buf_reset(&w->text);
+    ep_buf_adds(&w->text, "step time ");
+    ep_num_format_duration(&w->text, c->before);
+    ep_buf_adds(&w->text, " -> ");
+    ep_num_format_duration(&w->text, c->after);
+}
+
+static struct incident *find_own(const struct job *job, const char *cause)
+{
+    const struct incidents *all = &job->incidents;
+
+    for (size_t i = 0; i < all->n; i++)
+        if (all->v[i]->ground == GROUND_JOB && all->v[i]->kin == KIN_ALL &&
+            strcmp(all->v[i]->ep.cause, cause) == 0)
+            return all->v[i];
+    return NULL;
+}
+
+/* The change of the job by itself, over what made it slow before. */
+static double gain_of(const struct ep_change *c)
+{
+    return fmin(c->worsening ? c->after / c->before : c->factor, FACTOR_MOST);
+}
+
+/* All ranks work longer alike: they are its ranks. */
+static void all_ranks(struct ep_watch *w, struct job *job,
+                      const struct suspicion *x, const struct busy *b)
+{
+    struct incident *in = find_own(job, "all-ranks");
+    double effect = gain_of(&x->c);
+
+    if (in && in->resting) {
+        ep_incident_wake(in, &x->c);
+        return;
+    }
+    if (in)
+        effect *= in->ep.factor;
+    else
+        in = ep_incident_new(job, KIN_ALL, GROUND_JOB, NULL);
+    for (size_t i = 0; i < job->ranks.n; i++) {
+        struct series *s = job->ranks.v[i];
+        double more = exp(w->survey[i]) * b->common;
+        struct link *l = ep_incident_link(in, s);
+
+        if (isnan(more))
+            continue;
+        if (l)
+            l->effect *= more;
+        else
+            ep_incident_join(in, s, more);
+    }
+    job_text(w, &x->c);
+    ep_buf_addf(&w->text, ", median busy time of %zu ranks %.2fx", b->n,
+                b->common);
+    ep_incident_tell(w, in, &x->c, "all-ranks", effect, x->now);
+}
+
+/* Another one of the same scope and id that is open. */
+static struct incident *twin_of(const struct incident *in)
+{
+    const struct incidents *all = &in->who.job->incidents;
+
+    for (size_t i = 0; i < all->n; i++)
+        if (all->v[i] != in && all->v[i]->ground == GROUND_JOB &&
+            all->v[i]->who.scope == in->who.scope &&
+            strcmp(all->v[i]->who.id, in->who.id) == 0)
+            return all->v[i];
+    return NULL;
+}
+
+static const char *cause_of(struct ep_watch *w, struct incident *in,
+                            const struct ep_comms_place *p,
+                            const struct ep_change *c)
+{
+    const struct series *s;
+
+    if (!p->late || p->rank < 0)
+        return p->scope == EP_SCOPE_LINK ? "link" : "network";
+    s = ep_watch_series(w, in->who.job, p->rank, (struct ep_span){"", 0}, NULL);
+    if (!s)
+        return "compute";
+    in->like = NULL;
+    ep_incident_set_who(in, EP_SCOPE_RANK, s->id, s->host, s->rank);
+    return s->pace ? ep_verdict_rank(w, s, c) : "unknown";
+}
+
+/* Ask where it is. true: that is known now, and told. */
+static bool locate(struct ep_watch *w, struct incident *in, double effect,
+                   double now)
+{
+    struct job *job = in->who.job;
+    struct ep_change c = in->change;
+    struct ep_comms_place p;
+    struct incident *twin;
+    const char *cause;
+
+    if (!w->locate ||
+        !w->locate(w->comms, (struct ep_span){job->name, job->len}, c.since_ts,
+                   &p))
+        return false;
+    in->kin = KIN_OTHER;
+    ep_incident_set_who(in, p.scope, p.id,
+                        p.scope == EP_SCOPE_HOST && !strncmp(p.id, "host=", 5)
+                            ? p.id + 5
+                            : NULL,
+                        p.late ? p.rank : -1);
+    cause = cause_of(w, in, &p, &c);
+    c.p = p.p;
+    twin = twin_of(in);
+    if (twin) {
+        /* the same again: it got worse */
+        if (in->ep.open)
+            ep_incident_fold(w, in, twin, &c, now);
+        else
+            ep_incident_forget(in);
+        in = twin;
+        effect *= in->ep.factor;
+        if (in->resting) {
+            ep_incident_wake(in, &c);
+            return true;
+        }
+    }
+    job_text(w, &c);
+    ep_buf_addf(&w->text, "; %s", p.evidence);
+    ep_incident_tell(w, in, &c, cause, effect, now);
+    return true;
+}
+
+static void seek(struct incident *in, int steps)
+{
+    struct incidents *all = &in->who.job->incidents;
+
+    all->seeking += (size_t)(steps > 0) - (size_t)(in->seek > 0);
+    in->seek = steps;
+}
+
+void ep_incident_seek(struct ep_watch *w, struct job *job, double now)
+{
+    struct incidents *all = &job->incidents;
+
+    for (size_t i = 0; i < all->n && all->seeking; i++) {
+        struct incident *in = all->v[i];
+        int left = in->seek - 1;
+
+        if (left < 0)
+            continue;
+        seek(in, left);
+        /* each of the first steps, then now and then */
+        if (in->resting || (SEEK_STEPS - left > 8 && left % 4))
+            continue;
+        seek(in, 0);
+        if (locate(w, in, in->ep.factor, now))
+            return;
+        seek(in, left);
+    }
+}
+
+/* No rank explains it. */
+static void communication(struct ep_watch *w, struct job *job,
+                          const struct suspicion *x, const struct busy *b)
+{
+    const char *cause = b->n > 1 ? "communication" : "unknown";
+    double effect = gain_of(&x->c);
+    struct incident *in = find_own(job, cause);
+
+    if (in && in->resting) {
+        ep_incident_wake(in, &x->c);
+        return;
+    }
+    if (!in) {
+        in = ep_incident_new(job, KIN_ALL, GROUND_JOB, NULL);
+        in->change = x->c;
+        if (b->n > 1 && locate(w, in, effect, x->now))
+            return;
+        if (b->n > 1 && w->locate)
+            seek(in, SEEK_STEPS);
+    } else {
+        effect *= in->ep.factor;
+    }
+    job_text(w, &x->c);
+    if (b->n)
+        ep_buf_addf(&w->text,
+                    b->n == 1 ? ", busy time of the %zu rank known unchanged"
+                              : ", busy time of %zu ranks unchanged",
+                    b->n);
+    ep_incident_tell(w, in, &x->c, cause, effect, x->now);
+}
+
+static void job_onset(struct ep_watch *w, struct job *job,
+                      const struct suspicion *x)
+{
+    double half = 1 + w->config.pace.min_change / 2, g = gain_of(&x->c);
+    double factor;
+    struct busy b;
+    struct series *s;
+
+    b = ask_ranks(w, job, &x->c);
+    if (is_explained(w, job, &x->c, g))
+        return;
+    if (b.n > 1 && b.common >= half && b.top < half) {
+        all_ranks(w, job, x, &b);
+        return;
+    }
+    if (b.worst && b.top >= half && log(b.top) >= SHARE * log(g) &&
+        stands_out(b.worst, b.top, x->step - x->c.since_step + 1)) {
+        place_worst(w, b.worst, b.top, x);
+        (void)is_explained(w, job, &x->c, g);
+        return;
+    }
+    s = ep_verdict_newcomer(w, job, &factor);
+    if (s && factor >= 1 + w->config.pace.min_change) {
+        place_newcomer(w, s, factor, x);
+        return;
+    }
+    communication(w, job, x, &b);
+}
+
+/* ==== Relief ==== */
+
+/* Have its ranks sent anything since? */
+static bool is_gone(const struct incident *in, const struct ep_change *c)
+{
+    for (size_t i = 0; i < in->n; i++)
+        if (in->link[i]->s->last_ts >= c->since_ts)
+            return false;
+    return in->n > 0;
+}
+
+/* Do the tests of its ranks tell of its end? */
+static bool tells_itself(const struct incident *in)
+{
+    if (in->ground == GROUND_PEERS)
+        return true;
+    for (size_t i = 0; i < in->n; i++)
+        if (in->link[i]->s->ep.open)
+            return true;
+    return false;
+}
+
+static void job_relief(struct ep_watch *w, struct job *job,
+                       const struct suspicion *x)
+{
+    struct incidents *all = &job->incidents;
+
+    for (size_t i = all->n; i-- > 0;) {
+        struct incident *in;
+
+        if (i >= all->n)
+            continue; /* what is judged may end others */
+        in = all->v[i];
+        if (in->resting)
+            continue;
+        if (in->ground == GROUND_JOB || is_gone(in, &x->c)) {
+            job_text(w, &x->c);
+            (void)ep_incident_over(w, in, &x->c, x->c.factor, x->now);
+        } else if (!tells_itself(in)) {
+            ep_incident_review(w, in, x);
+        }
+    }
+}
+
+/* Partly back, and no rank is: which of the job's own has the effect? */
+static void job_ease(struct ep_watch *w, struct job *job,
+                     const struct suspicion *x)
+{
+    struct incidents *all = &job->incidents;
+    struct incident *best = NULL;
+    double fall = x->c.before / x->c.after, least = (double)INFINITY, factor;
+
+    if (all->ease_step >= 0 &&
+        llabs((long long)(all->ease_step - x->c.since_step)) <=
+            w->config.window)
+        return;
+    for (size_t i = 0; i < all->n; i++) {
+        struct incident *in = all->v[i];
+        double off = fabs(log(in->ep.factor / fall));
+
+        /* what has ranks is over when they say so */
+        if (in->ground == GROUND_JOB && !in->n && !in->resting && off < least) {
+            best = in;
+            least = off;
+        }
+    }
+    if (!best)
+        return;
+    factor = best->ep.factor / fall;
+    job_text(w, &x->c);
+    if (factor < 1 + w->config.pace.min_change)
+        (void)ep_incident_over(w, best, &x->c, fmax(factor, 1), x->now);
+    else
+        ep_incident_ease(w, best, &x->c, factor, x->now);
+}
+
+static void job_spike(struct ep_watch *w, struct job *job,
+                      const struct suspicion *x)
+{
+    struct ep_finding f = {
+        .kind = EP_FINDING_SPIKE,
+        .ts = x->now,
+        .since = x->c.since_ts,
+        .step = x->c.since_step,
+        .factor = x->c.factor,
+        .p = x->c.p,
+        .gpu_hours = (double)NAN,
+    };
+
+    /* that of a rank is its cause */
+    if (job->incidents.spike_step >= 0 &&
+        llabs((long long)(job->incidents.spike_step - x->c.since_step)) <= 1)
+        return;
+    f.cause = ep_verdict_job(w, job, &x->c);
+    f.evidence = w->text.ptr;
+    ep_watch_report(w, job->own, NULL, NULL, &f);
+}
+
+void ep_incident_judge_job(struct ep_watch *w, struct job *job,
+                           const struct suspicion *x)
+{
+    if (x->c.kind == EP_CHANGE_SPIKE)
+        job_spike(w, job, x);
+    else if (x->c.kind == EP_CHANGE_ONSET)
+        job_onset(w, job, x);
+    else if (x->c.partial)
+        job_ease(w, job, x);
+    else
+        job_relief(w, job, x);
+}
