@@ -13,6 +13,7 @@
 #include "detect/calls.h"
 #include "detect/watch.h"
 #include "record/filter.h"
+#include "skewdetect_state.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -25,6 +26,7 @@ static struct {
     bool tee, no_spikes, iterations;
     int64_t window, confirm;
     double min_change;
+    const char *state;
 } opt = {
     .io = {.format = -1},
     .window = 16,
@@ -43,6 +45,8 @@ static const struct ep_opt options[] = {
      "least relative change that counts [0.10]", 0.01, 10},
     {0, "no-spikes", EP_OPT_FLAG, &opt.no_spikes, NULL,
      "leave single slow steps out", 0, 0},
+    {0, "state", EP_OPT_STRING, &opt.state, "FILE",
+     "go on where the run before ended", 0, 0},
     {0, "tee", EP_OPT_FLAG, &opt.tee, NULL,
      "pass the input through, events inserted", 0, 0},
     {0, "window", EP_OPT_INT, &opt.window, "N",
@@ -84,6 +88,7 @@ struct run {
     struct ep_watch *watch;
     struct ep_calls *calls;
     uint64_t iterations; /* of calls, that were judged or printed */
+    struct memory memory;
 };
 
 /* ==== Findings out ==== */
@@ -396,6 +401,24 @@ static int take(struct run *run, struct ep_watch *w, const struct ep_record *r,
     }
 }
 
+/*
+ * Write the state now and then, behind what was found: that would not be found
+ * again.
+ */
+static void keep(struct run *run, bool waits)
+{
+    struct ep_error why;
+
+    if (memory_is_due(&run->memory, waits) && ep_filter_flush(&run->io) &&
+        memory_write(&run->memory, &why) < 0)
+        ep_cli_error(&why);
+}
+
+static void on_idle(void *ctx)
+{
+    keep(ctx, true);
+}
+
 /* All records through the watch. 0, or the error that ended a strict run. */
 static int detect(struct run *run, struct ep_watch *w, struct ep_error *err)
 {
@@ -413,8 +436,10 @@ static int detect(struct run *run, struct ep_watch *w, struct ep_error *err)
                 break;
         }
         pass_on(run);
+        keep(run, false);
     }
-    if (rc == 0) {
+    /* the end of the input is that of the job, unless there is another run */
+    if (rc == 0 && !opt.state) {
         ep_calls_finish(run->calls);
         ep_watch_finish(w);
     }
@@ -510,6 +535,8 @@ static const char *why_idle(const struct run *run)
     if (run->steps || run->probes || run->iterations)
         return NULL;
     ep_calls_sum(run->calls, &s);
+    if (opt.state && s.calls > s.unranked && s.learned)
+        return NULL; /* none was over of late, that is all */
     if (!s.calls)
         return opt.iterations ? "cannot find iterations: no coll or p2p record "
                                 "in the input"
@@ -521,8 +548,33 @@ static const char *why_idle(const struct run *run)
                  "have no times";
 }
 
+/* Read, judge, close; an exit status. */
+static int run_on(struct run *run, const char *const *paths, int n,
+                  struct ep_error *err)
+{
+    int rc = ep_filter_open(&run->io, &opt.io, paths, n, err), status;
+
+    if (rc < 0)
+        return rc;
+    rc = detect(run, run->watch, err);
+    if (rc == 0)
+        summarise(run, run->watch);
+    if (opt.io.verbose)
+        tell(run);
+    status = ep_filter_close(&run->io, rc, why_idle(run), run->onsets > 0, err);
+    /* what was not told is to be found again */
+    if (rc == 0 && !run->io.lost && run->memory.dirty &&
+        memory_write(&run->memory, err) < 0) {
+        ep_cli_error(err);
+        status = EP_EXIT_TROUBLE;
+    }
+    return status;
+}
+
 static int run_all(const char *const *paths, int n, struct ep_error *err)
 {
+    const struct ep_state_options same = {opt.min_change, opt.confirm,
+                                          opt.window, opt.io.world};
     struct ep_watch_config config = EP_WATCH_DEFAULTS;
     struct run run = {.held = NULL};
     struct ep_watch *w;
@@ -538,15 +590,14 @@ static int run_all(const char *const *paths, int n, struct ep_error *err)
         return err->code;
     run.watch = w;
     run.calls = ep_calls_new(on_iteration, &run);
-    rc = ep_filter_open(&run.io, &opt.io, paths, n, err);
-    if (rc == 0) {
-        rc = detect(&run, w, err);
-        if (rc == 0)
-            summarise(&run, w);
-        if (opt.io.verbose)
-            tell(&run);
-        rc = ep_filter_close(&run.io, rc, why_idle(&run), run.onsets > 0, err);
-    }
+    run.memory.what = (struct ep_state){&same, run.calls, w};
+    opt.io.idle = on_idle;
+    opt.io.idle_ctx = &run;
+    opt.io.stoppable = opt.state != NULL;
+    rc = memory_open(&run.memory, opt.state, opt.io.verbose, err);
+    if (rc >= 0)
+        rc = run_on(&run, paths, n, err);
+    memory_close(&run.memory);
     ep_calls_free(run.calls);
     ep_watch_free(w);
     return rc;
@@ -565,6 +616,10 @@ int main(int argc, char **argv)
             opt.iterations
                 ? "cannot use --tee with --iterations"
                 : "cannot use --tee with that form of output: it needs jsonl");
+        return EP_EXIT_TROUBLE;
+    }
+    if (opt.iterations && opt.state) {
+        ep_cli_warn("cannot use --state with --iterations: nothing is judged");
         return EP_EXIT_TROUBLE;
     }
     if (opt.iterations && opt.io.format == EP_CLI_TEXT) {

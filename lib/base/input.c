@@ -65,6 +65,7 @@ struct ep_input {
     struct ep_error late; /* code != 0: report it after the data */
     void (*on_wait)(void *ctx);
     void *on_wait_ctx;
+    const volatile sig_atomic_t *stop; /* NULL: never */
 };
 
 /* The path as messages have it. */
@@ -165,6 +166,11 @@ void ep_input_on_wait(struct ep_input *in, void (*fn)(void *ctx), void *ctx)
 {
     in->on_wait = fn;
     in->on_wait_ctx = ctx;
+}
+
+void ep_input_stop(struct ep_input *in, const volatile sig_atomic_t *stop)
+{
+    in->stop = stop;
 }
 
 int ep_input_follow(struct ep_input *in, struct ep_error *err)
@@ -279,14 +285,21 @@ static ssize_t read_followed(struct ep_input *in, void *dst, size_t cap,
     return n;
 }
 
-/* Would a read have to wait? Not of a regular file. */
-static bool would_wait(const struct ep_input *in)
+/* How often the hook is called while a read waits. */
+#define WAIT_MS 1000
+
+/* Would a read have to wait for more than so long? Not of a regular file. */
+static bool would_wait(const struct ep_input *in, int ms)
 {
     struct pollfd p = {.fd = in->file.fd, .events = POLLIN};
+    int n;
 
     if (in->url)
-        return ep_url_would_wait(in->url);
-    return !in->file.regular && poll(&p, 1, 0) == 0;
+        return ms == 0 && ep_url_would_wait(in->url);
+    if (in->file.regular)
+        return false;
+    n = poll(&p, 1, ms);
+    return n == 0 || (n < 0 && errno == EINTR);
 }
 
 /* The next bytes, with the hook called before it would block. */
@@ -297,8 +310,13 @@ static ssize_t read_some(struct ep_input *in, void *dst, size_t cap,
 
     if (in->follow)
         return read_followed(in, dst, cap, err);
-    if (in->on_wait && would_wait(in))
+    for (int ms = 0; in->on_wait && would_wait(in, ms); ms = WAIT_MS) {
         in->on_wait(in->on_wait_ctx);
+        if (in->stop && *in->stop) {
+            in->ended = true;
+            return 0;
+        }
+    }
     if (in->url) {
         n = ep_url_read(in->url, dst, cap, err);
         in->failed = n < 0;

@@ -7,6 +7,8 @@
  *   watch_peers.c  comparison of ranks by steps
  *   watch_probes.c comparison of devices by probes
  *   verdict.c      causes
+ *   watch_archive.c, probes_archive.c   all of it in bytes: a field more in a
+ *                  struct below is one there
  */
 #ifndef EP_DETECT_WATCH_IMPL_H
 #define EP_DETECT_WATCH_IMPL_H
@@ -26,7 +28,8 @@ struct sample {
     double ts, value;
 };
 
-/* An episode that was reported, and whether it goes on. */
+/* An episode that was reported, and whether it goes on. Saved by
+   watch_archive.c. */
 struct episode {
     bool open;
     char *eid;         /* of the latest; NULL before the first */
@@ -36,7 +39,9 @@ struct episode {
     int64_t step;
 };
 
+/* Saved by watch_archive.c. */
 struct series {
+    size_t number; /* its place in w->series */
     enum ep_scope scope;
     struct job *job;
     int64_t rank;
@@ -64,14 +69,20 @@ struct series {
     /* cpu_share, a ring */
     struct sample *shares;
     int64_t nshares;
+    /* loaded: samples that are not later were taken before; not saved */
+    bool resumed;
+    double old_ts, old_share_ts;
+    int64_t old_step;
 };
 
+/* Saved by watch_archive.c. */
 struct open_step {
     int64_t step, n; /* n ranks have reported; 0: slot is free */
     double ts, dur, end;
 };
 
-/* The ranks, or the workers, of a job that have sent a step. */
+/* The ranks, or the workers, of a job that have sent a step. Saved by
+   watch_archive.c. */
 struct members {
     struct series **v;
     size_t n, cap;
@@ -79,6 +90,7 @@ struct members {
                       comparison */
 };
 
+/* Saved by watch_archive.c. */
 struct job {
     char *name; /* "" without one */
     size_t len, number;
@@ -91,7 +103,8 @@ struct job {
     double lost;       /* device seconds lost in the open episode */
 };
 
-/* How far the names of episodes with one prefix are used up. */
+/* How far the names of episodes with one prefix are used up. Saved by
+   watch_archive.c. */
 struct used_name {
     int64_t step, n;
     double since;
@@ -100,13 +113,15 @@ struct used_name {
 struct probe_group; /* watch_probes.c */
 struct device;      /* watch_probes.c */
 
+/* Saved by watch_archive.c. */
 struct ep_watch {
     struct ep_watch_config config;
     void (*fn)(void *ctx, const struct ep_finding *f);
     void *ctx;
     struct ep_intern *job_names, *series_names, *group_names, *device_names;
     struct ep_intern *episode_names;
-    size_t total; /* of EP_WATCH_MAX_SERIES */
+    struct ep_intern *words; /* causes of episodes that were loaded */
+    size_t total;            /* of EP_WATCH_MAX_SERIES */
     struct job **jobs;
     size_t jobs_cap;
     struct series **series;
@@ -176,6 +191,19 @@ void ep_watch_tell_devices(const struct ep_watch *w,
                            void (*fn)(void *ctx, const struct ep_finding *),
                            void *ctx);
 void ep_watch_free_groups(struct ep_watch *w);
+
+/* ---- watch_archive.c, probes_archive.c -------------------------------- */
+
+/* At most so many bytes of a name are saved. */
+#define EP_WATCH_NAME_BYTES (1 << 20)
+
+/* An episode. w is asked to keep its cause. */
+void ep_watch_archive_episode(struct ep_archive *a, struct ep_watch *w,
+                              struct episode *e);
+void ep_watch_archive_place(struct ep_archive *a, struct ep_place *p);
+
+/* The groups and devices of probes. */
+void ep_watch_archive_probes(struct ep_archive *a, struct ep_watch *w);
 
 /* ---- verdict.c -------------------------------------------------------- */
 

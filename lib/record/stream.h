@@ -34,7 +34,7 @@ struct ep_stream_config {
        folders are looked at every second). An input that has nothing to say
        holds back the others for lateness seconds after its last record. The
        stream ends when *stop becomes true (NULL: never), or all inputs were
-       pipes and have ended. */
+       pipes and have ended. Without follow, *stop ends an input that waits. */
     bool follow;
     double lateness; /* s */
     const volatile sig_atomic_t *stop;
@@ -59,7 +59,9 @@ struct ep_stream_config {
        NULL: none. */
     void (*correct)(void *correct_ctx, struct ep_record *r);
     void *correct_ctx;
-    /* Called before a read that would wait (ep_input_on_wait); may be NULL. */
+    /* Called before a read that would wait, and each second while it does
+       (ep_input_on_wait), or while none of what is followed has anything; may
+       be NULL, and may not use the stream. */
     void (*on_wait)(void *ctx);
     void *ctx;
 };

@@ -26,6 +26,9 @@
 #define POLL_EVERY 0.02 /* s */
 #define SCAN_EVERY 1.0  /* s */
 
+/* How often the caller is told that there is nothing. */
+#define WAIT_EVERY 1.0 /* s */
+
 /* Paths that are remembered. */
 enum { KNOWN_MAX = 1 << 20 };
 
@@ -233,7 +236,7 @@ static void note_delivery(struct ep_stream *s)
 
 void ep_stream_wait(struct ep_stream *s)
 {
-    bool flushed = false;
+    double waits = (double)-INFINITY; /* since on_wait was called */
 
     for (;;) {
         double t = now();
@@ -247,9 +250,10 @@ void ep_stream_wait(struct ep_stream *s)
             break;
         if (s->nheap && t >= s->live.hold_until)
             break;
-        if (!flushed && s->config.on_wait)
+        if (t - waits >= WAIT_EVERY && s->config.on_wait) {
             s->config.on_wait(s->config.ctx);
-        flushed = true;
+            waits = t;
+        }
         nap();
     }
     if (s->nheap)
