@@ -28,6 +28,9 @@ static void group(struct ep_archive *a, struct ep_watch *w, size_t i)
     struct ep_span key = name(a, w->group_names, i);
     size_t label = (size_t)ep_archive_u64(a, g ? g->label_at : 0, key.len);
     bool high = ep_archive_bool(a, g && g->high_is_better);
+    bool compared = ep_archive_bool(a, g && g->compared);
+    size_t devices =
+        (size_t)ep_archive_u64(a, g ? g->devices : 0, EP_WATCH_MAX_SERIES);
     const char *unit = key.ptr;
 
     if (g || !ep_archive_ok(a))
@@ -35,7 +38,8 @@ static void group(struct ep_archive *a, struct ep_watch *w, size_t i)
     /* "JOB\t+\tUNIT\tLABEL" */
     for (int tabs = 0; tabs < 2 && unit; tabs++) {
         unit = memchr(unit, '\t', (size_t)(key.ptr + key.len - unit));
-        unit += unit != NULL;
+        if (unit)
+            unit++;
     }
     ep_archive_require(a, unit && (size_t)(unit - key.ptr) < label,
                        "a test has no unit");
@@ -51,6 +55,8 @@ static void group(struct ep_archive *a, struct ep_watch *w, size_t i)
     w->groups[i] = ep_watch_new_group(
         w, i, label,
         (struct ep_span){unit, label - 1 - (size_t)(unit - key.ptr)}, high);
+    w->groups[i]->compared = compared;
+    w->groups[i]->devices = devices;
     w->total++;
 }
 

@@ -28,6 +28,8 @@ struct probe_group {
     char *unit;
     const char *cause;
     bool high_is_better;
+    size_t devices;        /* that ever reported */
+    bool compared;         /* a round is over: devices are known */
     struct device **fresh; /* of this round, as they came */
     size_t n, cap;
 };

@@ -160,8 +160,9 @@ struct ep_watch_probe {
 };
 
 /*
- * Devices are compared when one reports for the second time (so a round is
- * over) and at the end. A device is its gpu, else its rank, else its host.
+ * Devices are compared when a round is over: when one reports for the second
+ * time, or, once it is known how many there are, the last; and at the end.
+ * A device is its gpu, else its rank, else its host.
  * Errors: EP_EDOM (value is not finite and > 0, ts not finite), EP_ELIMIT.
  * Cost: O(1); at the end of a round O(n log n) with the n devices in it.
  */

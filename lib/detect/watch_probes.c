@@ -121,8 +121,8 @@ static struct device *new_device(struct job *job, const char *id,
     return d;
 }
 
-static struct device *find_device(struct ep_watch *w,
-                                  const struct probe_group *g, struct job *job,
+static struct device *find_device(struct ep_watch *w, struct probe_group *g,
+                                  struct job *job,
                                   const struct ep_watch_probe *x,
                                   struct ep_error *err)
 {
@@ -150,6 +150,7 @@ static struct device *find_device(struct ep_watch *w,
             ep_grow(w->devices, &w->devices_cap, known + 1, sizeof(void *));
         w->devices[i] = new_device(job, w->key.ptr + prefix, x);
         w->devices[i]->number = known;
+        g->devices++;
     }
     return w->devices[i];
 }
@@ -238,6 +239,7 @@ static void compare(struct ep_watch *w, struct probe_group *g)
         else
             d->peer.factor = peers[i].factor;
     }
+    g->compared = g->compared || g->n > 0;
     g->n = 0;
     free(x);
     free(noise);
@@ -272,6 +274,8 @@ int ep_watch_probe(struct ep_watch *w, const struct ep_watch_probe *x,
     d->fresh = true;
     g->fresh = ep_grow(g->fresh, &g->cap, g->n + 1, sizeof(void *));
     g->fresh[g->n++] = d;
+    if (g->compared && g->n == g->devices)
+        compare(w, g);
     return 0;
 }
 
