@@ -111,6 +111,8 @@ static void marks(struct ep_archive *a, struct job *j)
                        "iterations of a job are not in order");
     if (!a->saving)
         j->marks = ep_calloc(MARKS, sizeof *j->marks);
+    if (!j->marks)
+        return;
     for (int64_t s = j->oldest; ep_archive_ok(a) && s <= j->newest; s++) {
         struct mark *m = &j->marks[s % MARKS];
 
@@ -127,7 +129,7 @@ static void held(struct ep_archive *a, struct job *j)
         j->held = ep_calloc(n, sizeof *j->held);
         j->held_cap = n;
     }
-    for (size_t i = 0; i < n && ep_archive_ok(a); i++) {
+    for (size_t i = 0; i < n && j->held && ep_archive_ok(a); i++) {
         struct held *h = &j->held[i];
         size_t rank = a->saving ? (size_t)h->who->rank : 0;
 

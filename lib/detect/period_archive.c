@@ -54,6 +54,8 @@ static void lane(struct ep_archive *a, struct ep_period *p, struct lane *l)
         return;
     if (!a->saving)
         l->x = ep_pattern_ref(p->table->list[at - 1]);
+    if (!l->x)
+        return;
     l->q = (uint32_t)ep_archive_u64(a, l->q, l->x->n);
     l->split = ep_archive_f64(a, l->split);
 }

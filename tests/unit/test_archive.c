@@ -41,6 +41,14 @@ static void save(struct ep_archive *a, struct all *x)
     ok(ep_archive_saved(a, NULL) == 0);
 }
 
+static uint64_t bits_of(double v)
+{
+    uint64_t u;
+
+    memcpy(&u, &v, sizeof u);
+    return u;
+}
+
 static void test_round(const struct all *from)
 {
     struct all x = *from, y = {.u = 0};
@@ -51,8 +59,10 @@ static void test_round(const struct all *from)
     archive(&in, &y);
     ok(ep_archive_loaded(&in, NULL) == 0);
     ok(y.u == x.u && y.bits == x.bits && y.i == x.i && y.b == x.b);
-    ok(memcmp(y.f, x.f, sizeof x.f) == 0 && y.finite == x.finite);
-    ok((!x.text && !y.text) || strcmp(x.text, y.text) == 0);
+    ok(y.finite == x.finite);
+    for (int k = 0; k < 3; k++)
+        ok(bits_of(y.f[k]) == bits_of(x.f[k]));
+    ok(x.text ? y.text && strcmp(x.text, y.text) == 0 : !y.text);
     ok(!y.none);
     ok(y.span.len == x.span.len &&
        memcmp(y.span.ptr, x.span.ptr, x.span.len) == 0);
@@ -152,9 +162,9 @@ static void test_refused(void)
     }
     ok(passed == 0 && cut == a.out.len - 8);
     for (size_t bit = 0; bit < 8 * a.out.len; bit++) {
-        a.out.ptr[bit / 8] ^= (char)(1 << bit % 8);
+        a.out.ptr[bit / 8] = (char)(a.out.ptr[bit / 8] ^ 1 << bit % 8);
         passed += !*reason(a.out.ptr, a.out.len, "test", 7);
-        a.out.ptr[bit / 8] ^= (char)(1 << bit % 8);
+        a.out.ptr[bit / 8] = (char)(a.out.ptr[bit / 8] ^ 1 << bit % 8);
     }
     ok(passed == 0);
     ep_buf_addc(&a.out, 'x');

@@ -348,7 +348,7 @@ static void test_hostile(void)
 
         ep_buf_reset(&copy);
         ep_buf_add(&copy, bytes.ptr, bytes.len);
-        copy.ptr[k] ^= (char)(1 << k % 8);
+        copy.ptr[k] = (char)(copy.ptr[k] ^ 1 << k % 8);
         sum = ep_archive_crc32(copy.ptr, copy.len - 4);
         for (int i = 0; i < 4; i++)
             copy.ptr[copy.len - 4 + (size_t)i] = (char)(sum >> 8 * i);
