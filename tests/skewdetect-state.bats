@@ -104,6 +104,7 @@ go() {
     [ -s s ]
     run -0 --separate-stderr skewdetect -v --state s a.jsonl
     [[ $stderr == *"skewdetect: going on with state s ("*" bytes)"* ]]
+    [[ $stderr == *"skewdetect: 60 records were known already"* ]]
     run -0 --separate-stderr skewdetect --state s a.jsonl
     [ -z "$stderr" ]
 }

@@ -25,15 +25,15 @@ struct ep_statefile *ep_statefile_open(const char *path, const char *program,
 void ep_statefile_close(struct ep_statefile *s); /* NULL allowed */
 
 /*
- * All bytes into an empty buffer: 1, 0 if there is no such file, or EP_ESYS, EP_ELIMIT
- * (above 16 GiB, or no regular file): "cannot read state PATH: reason".
+ * All bytes into an empty buffer: 1, 0 if there is no such file, or EP_ESYS,
+ * EP_ELIMIT (above 16 GiB, or no regular file): "cannot read state PATH: reason".
  */
 int ep_statefile_read(struct ep_statefile *s, struct ep_buf *into,
                       struct ep_error *err) EP_MUST_USE;
 
 /*
  * Replace it, as outfile.h does: readers see the old or the new one, and after
- * an error the old one. EP_ESYS: "cannot write state PATH: reason".
+ * an error the old one. EP_ESYS: "cannot keep the state: cannot write PATH: reason".
  */
 int ep_statefile_write(struct ep_statefile *s, struct ep_span bytes,
                        struct ep_error *err) EP_MUST_USE;

@@ -341,8 +341,10 @@ int ep_calls_take(struct ep_calls *c, const struct ep_call *call,
     if (j->muted)
         return 0;
     who = find_caller(j, call);
-    if (is_old(who, call->ts))
+    if (is_old(who, call->ts)) {
+        c->known++;
         return 0;
+    }
     count_call(who, call->ts);
     if (call->pid >= 0 && call->pid != who->pid)
         restart(who, call->pid);
@@ -387,6 +389,7 @@ void ep_calls_sum(const struct ep_calls *c, struct ep_calls_summary *out)
         .calls = c->calls,
         .unranked = c->unranked,
         .iterations = c->iterations,
+        .known = c->known,
         .patterns = ep_period_table_count(c->table),
     };
     for (size_t i = 0; i < ep_intern_count(c->names); i++)

@@ -85,6 +85,7 @@ void ep_calls_archive(struct ep_archive *a, struct ep_calls *c);
 struct ep_calls_summary {
     uint64_t calls, unranked; /* unranked: that told no rank, or too high */
     uint64_t iterations;      /* given out */
+    uint64_t known;           /* calls passed over, see ep_calls_archive */
     uint64_t ranks, learned;  /* learned: whose period is known */
     uint64_t by_gaps, each;   /* of them by gaps; of whom each call is one */
     uint32_t least, most;     /* calls of an iteration; 0 if none is known */

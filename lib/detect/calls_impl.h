@@ -66,7 +66,7 @@ struct ep_calls {
     struct job **jobs;
     size_t cap;
     struct job *last;
-    uint64_t calls, unranked, iterations;
+    uint64_t calls, unranked, iterations, known; /* since the load */
 };
 
 #endif

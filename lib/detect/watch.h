@@ -191,6 +191,9 @@ void ep_watch_finish(struct ep_watch *w);
  */
 void ep_watch_archive(struct ep_archive *a, struct ep_watch *w);
 
+/* So many samples were passed over since the load. */
+uint64_t ep_watch_known(const struct ep_watch *w);
+
 /*
  * Call fn for each episode that is open now, in the order in which the ranks
  * and devices came: an onset whose factor, p and cause are those last

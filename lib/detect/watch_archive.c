@@ -394,3 +394,8 @@ void ep_watch_archive(struct ep_archive *a, struct ep_watch *w)
     ep_archive_require(a, w->total <= EP_WATCH_MAX_SERIES,
                        "there are more series than there may be");
 }
+
+uint64_t ep_watch_known(const struct ep_watch *w)
+{
+    return w->known;
+}

@@ -132,6 +132,7 @@ struct ep_watch {
     size_t devices_cap;
     struct used_name *used;
     size_t used_cap;
+    uint64_t known; /* samples passed over since the load; not saved */
     struct job *last_job;
     struct series *recent[RECENT_SLOTS]; /* ranks, by job and number */
     double *work;                        /* room for a value of each member */

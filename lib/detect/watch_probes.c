@@ -262,8 +262,10 @@ int ep_watch_probe(struct ep_watch *w, const struct ep_watch_probe *x,
     d = g ? find_device(w, g, job, x, err) : NULL;
     if (!d)
         return EP_ELIMIT;
-    if (d->resumed && x->ts <= d->old_ts)
-        return 0; /* taken before the state was saved */
+    if (d->resumed && x->ts <= d->old_ts) {
+        w->known++; /* taken before the state was saved */
+        return 0;
+    }
     if (d->fresh)
         compare(w, g);
     d->ts = x->ts;

@@ -470,8 +470,10 @@ int ep_watch_step(struct ep_watch *w, const struct ep_watch_step *x,
     if (!s)
         return EP_ELIMIT;
     if (s->resumed &&
-        (x->ts < s->old_ts || (x->ts == s->old_ts && x->step <= s->old_step)))
-        return 0; /* taken before the state was saved */
+        (x->ts < s->old_ts || (x->ts == s->old_ts && x->step <= s->old_step))) {
+        w->known++; /* taken before the state was saved */
+        return 0;
+    }
     if (x->ts < s->last_ts)
         return ep_error_set(
             err, EP_EDOM, "time runs backwards by %.6g s (%s, step %lld)",
@@ -519,8 +521,10 @@ int ep_watch_cpu_share(struct ep_watch *w, struct ep_span job_name,
     s = ep_watch_series(w, job, rank, (struct ep_span){"", 0}, err);
     if (!s)
         return EP_ELIMIT;
-    if (s->resumed && ts <= s->old_share_ts)
+    if (s->resumed && ts <= s->old_share_ts) {
+        w->known++;
         return 0;
+    }
     if (!s->shares)
         s->shares = ep_calloc(SHARES, sizeof *s->shares);
     s->shares[s->nshares++ % SHARES] = (struct sample){-1, ts, value};

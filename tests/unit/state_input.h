@@ -132,7 +132,7 @@ static inline void input_probes(struct input *in, uint64_t seed, int rounds)
                 .ts = ts,
                 .value = (k == 2 && i % 4 > 1 ? 2 : 1) *
                          (1 + 0.01 * rng_uniform(&rng)),
-                .spread = k ? 0.01 : (double)NAN,
+                .spread = k ? 0.05 * k : (double)NAN,
                 .ref_own = k == 1 ? 0.8 : (double)NAN,
             };
             if (rng_uniform(&rng) < 0.1)
