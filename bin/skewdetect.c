@@ -511,9 +511,10 @@ static void tell(const struct run *run)
                 (unsigned long long)run->steps,
                 (unsigned long long)run->probes);
     ep_calls_sum(run->calls, &s);
+    s.known += ep_watch_known(run->watch);
     if (opt.state)
         ep_cli_warn("%llu records were known already",
-                    (unsigned long long)(s.known + ep_watch_known(run->watch)));
+                    (unsigned long long)s.known);
     if (!s.calls)
         return;
     ep_cli_warn("%llu calls, %llu of them of no known rank; %llu iterations",
