@@ -20,6 +20,7 @@
 #ifndef EP_DETECT_CALLS_H
 #define EP_DETECT_CALLS_H
 
+#include "base/archive.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "detect/place.h"
@@ -73,9 +74,19 @@ int ep_calls_mute(struct ep_calls *c, struct ep_span job,
 /* No more calls: give out what is held back. */
 void ep_calls_finish(struct ep_calls *c);
 
+/*
+ * Save or load what is known and held back; c is new when it is loaded into, and
+ * has to be freed even if the archive failed. It goes on as the saved one would
+ * have. Calls that are fed again because the input is read from its beginning
+ * are passed over: those of a rank up to the last one taken (calls without ts
+ * only between such). The summary counts from the load on.
+ */
+void ep_calls_archive(struct ep_archive *a, struct ep_calls *c);
+
 struct ep_calls_summary {
     uint64_t calls, unranked; /* unranked: that told no rank, or too high */
     uint64_t iterations;      /* given out */
+    uint64_t known;           /* calls passed over, see ep_calls_archive */
     uint64_t ranks, learned;  /* learned: whose period is known */
     uint64_t by_gaps, each;   /* of them by gaps; of whom each call is one */
     uint32_t least, most;     /* calls of an iteration; 0 if none is known */

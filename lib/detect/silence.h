@@ -61,6 +61,7 @@
 #ifndef EP_DETECT_SILENCE_H
 #define EP_DETECT_SILENCE_H
 
+#include "base/archive.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "detect/place.h"
@@ -136,6 +137,13 @@ void ep_silence_tick(struct ep_silence *s, double now);
 
 /* The input is at its end. */
 void ep_silence_finish(struct ep_silence *s);
+
+/*
+ * Save it, or load into a new one, which then goes on as the saved one would;
+ * it has to be freed even if the archive fails. config is not saved: the
+ * patience may change from one run to the next. Cost: O(ranks).
+ */
+void ep_silence_archive(struct ep_archive *a, struct ep_silence *s);
 
 /* Call fn for each episode that is open: ts is NaN, evidence NULL. */
 void ep_silence_open(const struct ep_silence *s,

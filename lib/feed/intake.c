@@ -127,6 +127,8 @@ const char *ep_intake_idle(const struct ep_intake *in)
     if (in->steps || in->probes || in->links || in->iterations)
         return NULL;
     ep_calls_sum(in->calls, &s);
+    if (in->resumable && s.calls > s.unranked && s.learned)
+        return NULL; /* none was over of late, that is all */
     if (!s.calls)
         return in->calls_only ? "cannot find iterations: no coll or p2p record "
                                 "in the input"
