@@ -315,7 +315,7 @@ void ep_watch_report(struct ep_watch *w, const struct series *s,
     as->factor = f->factor;
     as->p = f->p;
     f->eid = as->eid;
-    w->reporting = s;
+    w->reporting = s->shown ? s->shown : s;
     w->finding = f;
     w->fn(w->ctx, f);
     w->reporting = NULL;

@@ -73,6 +73,8 @@ struct series {
     size_t index;      /* among the members */
     double handicap;   /* slow before its pace was known: by that factor */
     struct link *links; /* the incidents that it has a part in */
+    /* an incident's: whose samples show it, a rank or the job; NULL: its own */
+    const struct series *shown;
     /* the last "window" samples, a ring: kept of them, the next goes to at */
     struct sample *ring;
     int kept, at;
