@@ -275,10 +275,10 @@ static void tell(const struct run *run)
                 (unsigned long long)run->in.steps,
                 (unsigned long long)run->in.probes);
     ep_calls_sum(run->in.calls, &s);
+    s.known += ep_watch_known(run->in.watch);
     if (opt.state)
-        ep_cli_warn(
-            "%llu records were known already",
-            (unsigned long long)(s.known + ep_watch_known(run->in.watch)));
+        ep_cli_warn("%llu records were known already",
+                    (unsigned long long)s.known);
     if (!s.calls)
         return;
     ep_cli_warn("%llu calls, %llu of them of no known rank; %llu iterations",

@@ -97,6 +97,11 @@ struct incident {
     struct ep_change rest; /* the relief that is held back */
     int seek;              /* steps for which its place is looked for */
     struct ep_change change;
+    /* of ranks: who shows it, how sure its cause is, how often that was told
+       better than at first */
+    struct series *shows;
+    double p_cause;
+    int again;
 };
 
 struct suspicion {
@@ -225,6 +230,21 @@ bool ep_incident_absorb(struct ep_watch *w, const struct suspicion *x);
  */
 void ep_incident_place(struct ep_watch *w, const struct suspicion *x,
                        const double *y);
+
+/* ---- incident_why.c ---------------------------------------------------- */
+
+/* An onset of ranks, or that of an open one again: with its cause. */
+void ep_incident_tell_ranks(struct ep_watch *w, struct incident *in,
+                            const struct suspicion *x,
+                            const struct where *where);
+
+/*
+ * A step is closed: incidents whose cause is known better than it was told, from
+ * what came since, are told again, twice at most. Cost: O(open incidents), and
+ * every fourth step after an onset, up to the 40th, that of ep_verdict_ranks.
+ */
+void ep_incident_ask(struct ep_watch *w, struct job *job, int64_t step,
+                     double now);
 
 /* ---- incident_relief.c ------------------------------------------------- */
 

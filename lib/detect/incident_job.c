@@ -210,6 +210,8 @@ static void all_ranks(struct ep_watch *w, struct job *job,
     job_text(w, &x->c);
     ep_buf_addf(&w->text, ", median busy time of %zu ranks %.2fx", b->n,
                 b->common);
+    (void)ep_verdict_ranks(w, EP_SCOPE_JOB, job->ranks.v, job->ranks.n, &x->c,
+                           NULL);
     ep_incident_tell(w, in, &x->c, "all-ranks", effect, x->now);
 }
 

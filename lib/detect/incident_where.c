@@ -13,6 +13,8 @@ bool ep_incident_akin(enum kin kin, const struct series *a,
     const struct ep_place *p = &a->place, *q = &b->place;
     bool both = p->known && q->known;
 
+    if (!like)
+        return EP_SCOPE_JOB;
     switch (kin) {
     case KIN_HOST:
         return a->host && b->host && strcmp(a->host, b->host) == 0;

@@ -385,6 +385,10 @@ void ep_watch_archive_probes(struct ep_archive *a, struct ep_watch *w);
 const char *ep_verdict_rank(struct ep_watch *w, const struct series *s,
                             const struct ep_change *c);
 
+/* The values before and after into w->text, which is new. */
+void ep_verdict_levels(struct ep_watch *w, const struct series *s,
+                       const struct ep_change *c);
+
 /* Why a rank is slower than its peers since a time; evidence is appended. */
 const char *ep_verdict_peer(struct ep_watch *w, const struct series *s,
                             double since);

@@ -249,6 +249,7 @@ static void judge_step(struct ep_watch *w, struct job *job, int64_t step,
     if (job->incidents.seeking)
         ep_incident_seek(w, job, now);
     ep_incident_step(w, job, step, now);
+    ep_incident_ask(w, job, step, now);
 }
 
 /* Pass on all open steps below a number, lowest first. */
