@@ -185,7 +185,7 @@ go() {
     run -0 skewdetect --state s a.jsonl
     echo '{"type":"gauge","ts":1,"name":"power","value":300,"unit":"W"}' >g.jsonl
     run -2 --separate-stderr skewdetect --state s g.jsonl
-    [ "$stderr" = "skewdetect: cannot detect stragglers: no step or probe record in the input" ]
+    [ "$stderr" = "skewdetect: cannot detect stragglers: no step, probe or link record in the input" ]
     run -2 --separate-stderr skewdetect --state s </dev/null
     [ -n "$stderr" ]
 }
