@@ -255,3 +255,12 @@ go() {
     [[ $output == *onset* ]]
     [ "$(find . -name '.s*' | wc -l)" -eq 0 ]
 }
+
+@test "a check with a state tells what is open since earlier runs" {
+    steps 0 60 20 >a.jsonl
+    steps 0 40 31 61 >b.jsonl
+    cat a.jsonl b.jsonl >all.jsonl
+    run -0 skewdetect --state s all.jsonl
+    run -2 --separate-stderr skewdetect --state s -f nagios all.jsonl
+    [[ $output == "SKEWDETECT CRITICAL - 1 straggler: rank=0 "*"0 onsets, 0 reliefs"* ]]
+}
