@@ -361,8 +361,9 @@ static int run_open(struct run *run, struct ep_error *err)
 
 static int run_all(const char *const *paths, int n, struct ep_error *err)
 {
-    const struct ep_state_options same = {opt.min_change, opt.confirm,
-                                          opt.window, opt.io.world};
+    const struct ep_state_options same = {
+        opt.min_change, opt.confirm, opt.window, opt.io.world,
+        opt.hazard,     opt.z,       opt.spike,  opt.hang};
     struct run run = {.held = NULL};
     int rc;
 
@@ -385,7 +386,8 @@ static int run_all(const char *const *paths, int n, struct ep_error *err)
     if (opt.io.format == EP_CLI_NAGIOS)
         ep_cli_divert(keep_message, run.tally);
     run.in.resumable = opt.state != NULL;
-    run.keeper.what = (struct ep_state){&same, run.in.calls, run.in.watch};
+    run.keeper.what =
+        (struct ep_state){&same, run.in.calls, run.in.comms, run.in.watch};
     rc = open_state(&run, err);
     if (rc == 0)
         rc = ep_filter_open(&run.io, &opt.io, paths, n, err);

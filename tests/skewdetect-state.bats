@@ -185,7 +185,7 @@ go() {
     run -0 skewdetect --state s a.jsonl
     echo '{"type":"gauge","ts":1,"name":"power","value":300,"unit":"W"}' >g.jsonl
     run -2 --separate-stderr skewdetect --state s g.jsonl
-    [ "$stderr" = "skewdetect: cannot detect stragglers: no step or probe record in the input" ]
+    [ "$stderr" = "skewdetect: cannot detect stragglers: no step, probe or link record in the input" ]
     run -2 --separate-stderr skewdetect --state s </dev/null
     [ -n "$stderr" ]
 }
@@ -254,4 +254,13 @@ go() {
     run -0 --separate-stderr skewdetect --state s b.jsonl
     [[ $output == *onset* ]]
     [ "$(find . -name '.s*' | wc -l)" -eq 0 ]
+}
+
+@test "a check with a state tells what is open since earlier runs" {
+    steps 0 60 20 >a.jsonl
+    steps 0 40 31 61 >b.jsonl
+    cat a.jsonl b.jsonl >all.jsonl
+    run -0 skewdetect --state s all.jsonl
+    run -2 --separate-stderr skewdetect --state s -f nagios all.jsonl
+    [[ $output == "SKEWDETECT CRITICAL - 1 straggler: rank=0 "*"0 onsets, 0 reliefs"* ]]
 }

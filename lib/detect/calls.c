@@ -271,7 +271,6 @@ static struct caller *find_caller(struct job *j, const struct ep_call *call)
     who->pid = call->pid;
     who->step = -1;
     who->top = (double)NAN;
-    who->period = ep_period_new(j->all->table);
     j->n++;
     return who;
 }
@@ -281,7 +280,8 @@ static void restart(struct caller *who, int64_t pid)
 {
     if (who->pid >= 0) {
         who->ncomms = who->last = 0;
-        ep_period_break(who->period);
+        if (who->period)
+            ep_period_break(who->period);
         free(who->host); /* perhaps it is elsewhere now */
         who->host = NULL;
     }
@@ -324,7 +324,33 @@ static bool is_settled(const struct job *j, double ts)
            j->nheld >= EP_CALLS_HELD;
 }
 
-int ep_calls_take(struct ep_calls *c, const struct ep_call *call,
+static bool has_rank(const struct ep_call *call)
+{
+    return call->rank >= 0 && call->rank < EP_CALLS_RANKS;
+}
+
+int ep_calls_admit(struct ep_calls *c, const struct ep_call *call,
+                   struct ep_error *err)
+{
+    struct caller *who;
+    struct job *j;
+
+    if (!has_rank(call))
+        return 1;
+    j = find_job(c, call->job, err);
+    if (!j)
+        return EP_ELIMIT;
+    who = find_caller(j, call);
+    if (is_old(who, call->ts)) {
+        c->calls++;
+        c->known++;
+        return 0;
+    }
+    count_call(who, call->ts);
+    return 1;
+}
+
+int ep_calls_push(struct ep_calls *c, const struct ep_call *call,
                   struct ep_error *err)
 {
     struct ep_period_call x = {0, call->ts, call->dur, call->seq};
@@ -332,7 +358,7 @@ int ep_calls_take(struct ep_calls *c, const struct ep_call *call,
     struct job *j;
 
     c->calls++;
-    if (call->rank < 0 || call->rank >= EP_CALLS_RANKS) {
+    if (!has_rank(call)) {
         c->unranked++;
         return 0;
     }
@@ -342,11 +368,8 @@ int ep_calls_take(struct ep_calls *c, const struct ep_call *call,
     if (j->muted)
         return 0;
     who = find_caller(j, call);
-    if (is_old(who, call->ts)) {
-        c->known++;
-        return 0;
-    }
-    count_call(who, call->ts);
+    if (!who->period)
+        who->period = ep_period_new(c->table);
     if (call->pid >= 0 && call->pid != who->pid)
         restart(who, call->pid);
     if (!who->host && call->host.len)
@@ -358,6 +381,14 @@ int ep_calls_take(struct ep_calls *c, const struct ep_call *call,
     if (!j->flowing && is_settled(j, call->ts))
         flow(j);
     return 0;
+}
+
+int ep_calls_take(struct ep_calls *c, const struct ep_call *call,
+                  struct ep_error *err)
+{
+    int rc = ep_calls_admit(c, call, err);
+
+    return rc > 0 ? ep_calls_push(c, call, err) : rc;
 }
 
 int ep_calls_mute(struct ep_calls *c, struct ep_span job, struct ep_error *err)
@@ -376,7 +407,7 @@ void ep_calls_finish(struct ep_calls *c)
         struct job *j = c->jobs[i];
 
         for (size_t k = 0; k < j->cap; k++)
-            if (j->rank[k])
+            if (j->rank[k] && j->rank[k]->period)
                 ep_period_finish(j->rank[k]->period, on_iteration, j->rank[k]);
         flow(j);
     }
@@ -397,7 +428,7 @@ void ep_calls_sum(const struct ep_calls *c, struct ep_calls_summary *out)
         for (size_t k = 0; k < c->jobs[i]->cap; k++) {
             const struct caller *who = c->jobs[i]->rank[k];
 
-            if (!who)
+            if (!who || !who->period)
                 continue;
             ep_period_state(who->period, &s);
             out->ranks++;

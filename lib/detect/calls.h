@@ -65,6 +65,18 @@ int ep_calls_take(struct ep_calls *c, const struct ep_call *call,
                   struct ep_error *err) EP_MUST_USE;
 
 /*
+ * The two halves of that, for who has more to do with a call than to find steps.
+ * Each call is admitted once: 1 if it is new, 0 if it was taken before the state
+ * was saved, and comes again (ep_calls_archive): then it is nothing to anybody;
+ * or EP_ELIMIT. That is known of jobs that are muted too. A new one is pushed
+ * behind that.
+ */
+int ep_calls_admit(struct ep_calls *c, const struct ep_call *call,
+                   struct ep_error *err) EP_MUST_USE;
+int ep_calls_push(struct ep_calls *c, const struct ep_call *call,
+                  struct ep_error *err) EP_MUST_USE;
+
+/*
  * The job tells its steps itself: no iterations are given out any more, since
  * their numbers would be others. Errors: EP_ELIMIT.
  */

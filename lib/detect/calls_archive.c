@@ -11,7 +11,7 @@
 
 #define NAME_MAX_BYTES (1 << 20)
 #define STEP_MAX (INT64_C(1) << 53)
-#define CALLER_LEAST 100 /* bytes of a rank, at least */
+#define CALLER_LEAST 16 /* bytes of a rank, at least */
 
 static void comms(struct ep_archive *a, struct caller *who)
 {
@@ -38,7 +38,11 @@ static void caller(struct ep_archive *a, struct caller *who)
     comms(a, who);
     who->top = ep_archive_f64(a, who->top);
     who->behind = ep_archive_u64(a, who->behind, UINT64_MAX);
-    ep_period_archive(a, who->period);
+    if (ep_archive_bool(a, who->period != NULL)) {
+        if (!a->saving)
+            who->period = ep_period_new(who->job->all->table);
+        ep_period_archive(a, who->period);
+    }
     if (a->saving)
         return;
     who->old_top = who->top;
@@ -74,7 +78,6 @@ static void add_caller(struct job *j, size_t at)
 
     who->job = j;
     who->rank = (int64_t)at;
-    who->period = ep_period_new(j->all->table);
     j->rank[at] = who;
     j->n++;
 }

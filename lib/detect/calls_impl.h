@@ -14,9 +14,9 @@
 /* A rank. Saved by calls_archive.c: a field more here is one there. */
 struct caller {
     struct job *job;
-    struct ep_period *period;
-    char *host;              /* NULL if not known */
-    int64_t rank, pid, step; /* step: of the last iteration; -1: none */
+    struct ep_period *period; /* NULL: its job was muted before it came */
+    char *host;               /* NULL if not known */
+    int64_t rank, pid, step;  /* step: of the last iteration; -1: none */
     bool learned;
     /* hashes of the communicators in the order of their coming */
     uint64_t *comms;

@@ -199,6 +199,13 @@ void ep_incident_fold(struct ep_watch *w, struct incident *in,
 void ep_incident_step(struct ep_watch *w, struct job *job, int64_t step,
                       double now);
 
+/* ---- incident_archive.c ------------------------------------------------ */
+
+/* All incidents of a job, whose series are there: a field more of a struct above
+   is one there. */
+void ep_incident_archive(struct ep_archive *a, struct ep_watch *w,
+                         struct job *job);
+
 /* ---- watch_incident.c -------------------------------------------------- */
 
 void ep_incident_suspect(struct ep_watch *w, const struct suspicion *x);

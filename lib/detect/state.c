@@ -28,7 +28,12 @@ static void archive(const struct ep_state *s, struct ep_archive *a)
     option(a, "confirm", (double)s->options->confirm);
     option(a, "window", (double)s->options->window);
     option(a, "world", (double)s->options->world);
+    option(a, "hazard", s->options->hazard);
+    option(a, "z", s->options->z);
+    option(a, "spike", s->options->spike);
+    option(a, "hang", s->options->hang);
     ep_calls_archive(a, s->calls);
+    ep_comms_archive(a, s->comms);
     ep_watch_archive(a, s->watch);
 }
 

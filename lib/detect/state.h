@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * state.h - all that skewdetect knows, as one archive (base/archive.h): the
- * options that it rests on, the calls of ranks, the watch.
+ * options that it rests on, the calls of ranks, their transfers, the watch.
  */
 #ifndef EP_DETECT_STATE_H
 #define EP_DETECT_STATE_H
 
 #include "base/archive.h"
 #include "detect/calls.h"
+#include "detect/comms.h"
 #include "detect/watch.h"
 
 /* Changes with each change of what is saved. */
@@ -17,11 +18,13 @@
 struct ep_state_options {
     double min_change;
     int64_t confirm, window, world; /* world: 0 if not given */
+    double hazard, z, spike, hang;
 };
 
 struct ep_state {
     const struct ep_state_options *options;
     struct ep_calls *calls;
+    struct ep_comms *comms;
     struct ep_watch *watch;
 };
 

@@ -3,13 +3,13 @@
  * watch_archive.c - a watch in bytes; see base/archive.h.
  *
  * Series refer to their job, and jobs to their series: jobs come first, by name,
- * then series, then what jobs hold. Names of series and devices are saved as the
+ * then series, then what jobs hold: incident_archive.c. Names of series and devices are saved as the
  * sets have them; what only makes things faster (the last job, recent ranks,
  * room for values) is not.
  */
 #include "config.h"
 
-#include "detect/watch_impl.h"
+#include "detect/incident.h"
 
 #include "base/mem.h"
 
@@ -18,8 +18,7 @@
 #include <string.h>
 
 #define STEP_MAX (INT64_C(1) << 53)
-#define WORD_BYTES 64 /* of a cause */
-#define EID_BYTES 512
+#define WORD_BYTES 200 /* of a cause, or a doubt */
 #define UNJUDGED_MAX 16
 
 /* ==== Small things ==== */
@@ -34,9 +33,8 @@ void ep_watch_archive_place(struct ep_archive *a, struct ep_place *p)
     p->tp = ep_archive_i64(a, p->tp, -1, INT64_MAX);
 }
 
-/* A word that lives as long as w. */
-static const char *word(struct ep_archive *a, struct ep_watch *w,
-                        const char *cause)
+const char *ep_watch_archive_word(struct ep_archive *a, struct ep_watch *w,
+                                  const char *cause)
 {
     struct ep_span s = {cause, a->saving && cause ? strlen(cause) : 0};
     char text[WORD_BYTES + 1];
@@ -57,8 +55,8 @@ void ep_watch_archive_episode(struct ep_archive *a, struct ep_watch *w,
                               struct episode *e)
 {
     e->open = ep_archive_bool(a, e->open);
-    e->eid = ep_archive_string(a, e->eid, EID_BYTES);
-    e->cause = word(a, w, e->cause);
+    e->eid = ep_archive_string(a, e->eid, EP_WATCH_EID_BYTES);
+    e->cause = ep_watch_archive_word(a, w, e->cause);
     e->since = ep_archive_finite(a, e->since);
     e->factor = ep_archive_finite(a, e->factor);
     e->p = ep_archive_finite(a, e->p);
@@ -68,12 +66,44 @@ void ep_watch_archive_episode(struct ep_archive *a, struct ep_watch *w,
                        "an open episode has no name, cause or factor");
 }
 
+/* What a test says: it has no name, and most say nothing. */
+static void test(struct ep_archive *a, struct episode *e)
+{
+    bool said = e->open || e->since != 0 || e->factor != 0 || e->p != 0 ||
+                e->excess != 0 || e->step != 0;
+
+    if (!ep_archive_bool(a, said))
+        return;
+    e->open = ep_archive_bool(a, e->open);
+    e->since = ep_archive_f64(a, e->since);
+    e->factor = ep_archive_f64(a, e->factor);
+    e->p = ep_archive_f64(a, e->p);
+    e->excess = ep_archive_f64(a, e->excess);
+    e->step = ep_archive_i64(a, e->step, -1, STEP_MAX);
+}
+
+void ep_watch_archive_change(struct ep_archive *a, struct ep_change *c)
+{
+    c->kind = (enum ep_change_kind)ep_archive_u64(a, c->kind, EP_CHANGE_SPIKE);
+    c->since_ts = ep_archive_finite(a, c->since_ts);
+    c->since_step = ep_archive_i64(a, c->since_step, -1, STEP_MAX);
+    c->factor = ep_archive_f64(a, c->factor);
+    c->before = ep_archive_f64(a, c->before);
+    c->after = ep_archive_f64(a, c->after);
+    c->p = ep_archive_f64(a, c->p);
+    c->worsening = ep_archive_bool(a, c->worsening);
+    c->partial = ep_archive_bool(a, c->partial);
+    c->episode = (unsigned)ep_archive_u64(a, c->episode, UINT32_MAX);
+}
+
 static void samples(struct ep_archive *a, struct sample *v, int n)
 {
     for (int i = 0; i < n; i++) {
         v[i].step = ep_archive_i64(a, v[i].step, -1, STEP_MAX);
         v[i].ts = ep_archive_finite(a, v[i].ts);
         v[i].value = ep_archive_finite(a, v[i].value);
+        if (ep_archive_bool(a, v[i].work != 0))
+            v[i].work = ep_archive_finite(a, v[i].work);
     }
 }
 
@@ -105,15 +135,29 @@ static void pace(struct ep_archive *a, const struct ep_watch *w,
     ring(a, w, s);
 }
 
-static void comparison(struct ep_archive *a, struct ep_watch *w,
-                       struct series *s)
+/* What is known of the work in its values. */
+static void its_work(struct ep_archive *a, struct series *s)
+{
+    ep_work_slope_archive(a, &s->slope);
+    if (ep_archive_bool(a, s->work != NULL)) {
+        if (!a->saving)
+            s->work = ep_calloc(1, sizeof *s->work);
+        ep_work_archive(a, s->work);
+    }
+    s->phase = ep_archive_i64(a, s->phase, INT64_MIN, INT64_MAX);
+    s->job_phase = ep_archive_i64(a, s->job_phase, 0, INT64_MAX / 2);
+    s->local = ep_archive_i64(a, s->local, 0, EP_WATCH_MAX_SERIES);
+    s->on_host = ep_archive_i64(a, s->on_host, 0, EP_WATCH_MAX_SERIES);
+}
+
+static void comparison(struct ep_archive *a, struct series *s)
 {
     s->missed = (int)ep_archive_u64(a, (uint64_t)s->missed, 2);
     s->hits = ep_archive_i64(a, s->hits, 0, INT64_MAX / 2);
     s->clean = ep_archive_i64(a, s->clean, 0, INT64_MAX / 2);
     s->turn_ts = ep_archive_finite(a, s->turn_ts);
     s->turn_step = ep_archive_i64(a, s->turn_step, -1, STEP_MAX);
-    ep_watch_archive_episode(a, w, &s->peer);
+    test(a, &s->peer);
 }
 
 static void series(struct ep_archive *a, struct ep_watch *w, struct series *s)
@@ -127,9 +171,14 @@ static void series(struct ep_archive *a, struct ep_watch *w, struct series *s)
     s->last_step = ep_archive_i64(a, s->last_step, -1, STEP_MAX);
     s->unjudged = (int)ep_archive_u64(a, (uint64_t)s->unjudged, UNJUDGED_MAX);
     s->muted = (unsigned)ep_archive_u64(a, s->muted, UINT32_MAX);
+    if (ep_archive_bool(a, s->shared != 0))
+        s->shared = ep_archive_f64(a, s->shared);
+    if (ep_archive_bool(a, s->handicap != 1))
+        s->handicap = ep_archive_f64(a, s->handicap);
     pace(a, w, s);
-    ep_watch_archive_episode(a, w, &s->ep);
-    comparison(a, w, s);
+    test(a, &s->ep);
+    comparison(a, s);
+    its_work(a, s);
     ep_archive_require(a, s->pace || !s->ep.open,
                        "an episode is of a series without a pace");
     if (a->saving)
@@ -165,6 +214,7 @@ static struct series *add_series(struct ep_archive *a, struct ep_watch *w,
         return NULL;
     s = ep_calloc(1, sizeof *s);
     s->job = w->jobs[job];
+    s->handicap = 1;
     s->id = ep_strdup(w->key.ptr + prefix);
     w->series = ep_grow(w->series, &w->series_cap, i + 1, sizeof(void *));
     w->series[i] = s;
@@ -176,7 +226,7 @@ static void all_series(struct ep_archive *a, struct ep_watch *w)
 {
     size_t jobs = ep_intern_count(w->job_names);
     size_t n = ep_archive_size(a, ep_intern_count(w->series_names),
-                               EP_WATCH_MAX_SERIES, 80);
+                               EP_WATCH_MAX_SERIES, 50);
 
     for (size_t i = 0; i < n && ep_archive_ok(a); i++) {
         struct series *s = a->saving ? w->series[i] : NULL;
@@ -209,11 +259,13 @@ static void all_series(struct ep_archive *a, struct ep_watch *w)
 
 /* ==== Jobs ==== */
 
-/* A series by its place among all; NULL: none. It has to be of the job. */
-static struct series *reference(struct ep_archive *a, struct ep_watch *w,
-                                const struct job *job, struct series *s)
+struct series *ep_watch_archive_series(struct ep_archive *a, struct ep_watch *w,
+                                       const struct job *job,
+                                       const struct series *of)
 {
-    size_t n = ep_intern_count(w->series_names), at = s ? s->number + 1 : 0;
+    size_t n = ep_intern_count(w->series_names);
+    size_t at = of ? of->number + 1 : 0;
+    struct series *s;
 
     at = (size_t)ep_archive_u64(a, at, n);
     if (!at || !ep_archive_ok(a))
@@ -227,10 +279,16 @@ static void members(struct ep_archive *a, struct ep_watch *w, struct job *job,
                     struct members *m, enum ep_scope scope)
 {
     size_t n = ep_archive_size(a, m->n, EP_WATCH_MAX_SERIES, 1);
+    int64_t steps;
 
+    m->steps = ep_archive_i64(a, m->steps, 0, INT64_MAX / 2);
+    steps = m->steps < EARLY_STEPS ? m->steps : EARLY_STEPS;
+    for (int64_t i = 0; i < steps; i++)
+        m->closed[i] = ep_archive_i64(a, m->closed[i], -1, STEP_MAX);
     m->since = ep_archive_i64(a, m->since, 0, INT64_MAX / 2);
     for (size_t i = 0; i < n && ep_archive_ok(a); i++) {
-        struct series *s = reference(a, w, job, a->saving ? m->v[i] : NULL);
+        struct series *s =
+            ep_watch_archive_series(a, w, job, a->saving ? m->v[i] : NULL);
 
         if (a->saving)
             continue;
@@ -241,10 +299,34 @@ static void members(struct ep_archive *a, struct ep_watch *w, struct job *job,
         s->member = true;
         m->v = ep_grow(m->v, &m->cap, i + 1, sizeof(void *));
         m->v[i] = s;
+        s->index = i;
         m->n = i + 1;
     }
-    if (!a->saving)
-        w->work = ep_grow(w->work, &w->work_cap, m->n, sizeof *w->work);
+    if (a->saving)
+        return;
+    w->work = ep_grow(w->work, &w->work_cap, m->n, sizeof *w->work);
+    w->survey = ep_grow(w->survey, &w->survey_cap, m->n, sizeof *w->survey);
+}
+
+/* The work of an open step. There is room for two more (watch_work.c). */
+static void load(struct ep_archive *a, struct load *l)
+{
+    size_t n = ep_archive_size(a, l->n, EP_WATCH_MAX_SERIES * 16, 9);
+
+    l->moved = (size_t)ep_archive_u64(a, l->moved, UINT32_MAX);
+    l->most = ep_archive_finite(a, l->most);
+    if (!a->saving) {
+        l->all = ep_grow(l->all, &l->cap, n + 2, sizeof *l->all);
+        l->mb = ep_grow(l->mb, &l->mb_cap, n + 2, sizeof *l->mb);
+    }
+    for (size_t i = 0; i < n; i++) {
+        l->all[i] = ep_archive_finite(a, l->all[i]);
+        if (ep_archive_bool(a, !isnan(l->mb[i])))
+            l->mb[i] = ep_archive_f64(a, l->mb[i]);
+        else
+            l->mb[i] = (double)NAN;
+    }
+    l->n = n;
 }
 
 static void open_steps(struct ep_archive *a, struct job *job)
@@ -260,12 +342,13 @@ static void open_steps(struct ep_archive *a, struct job *job)
         o->dur = ep_archive_finite(a, o->dur);
         o->end = ep_archive_finite(a, o->end);
         ep_archive_require(a, o->dur > 0, "a step took no time");
+        load(a, &job->load[i]);
     }
 }
 
 static void job(struct ep_archive *a, struct ep_watch *w, struct job *job)
 {
-    struct series *own = reference(a, w, job, job->own);
+    struct series *own = ep_watch_archive_series(a, w, job, job->own);
 
     if (!a->saving)
         job->own = own;
@@ -278,6 +361,13 @@ static void job(struct ep_archive *a, struct ep_watch *w, struct job *job)
     job->told = ep_archive_bool(a, job->told);
     job->closed = ep_archive_i64(a, job->closed, -1, STEP_MAX);
     job->restart_ts = ep_archive_f64(a, job->restart_ts);
+    job->first_step = ep_archive_i64(a, job->first_step, -1, STEP_MAX);
+    ep_work_archive(a, &job->work);
+    job->unit = (uint32_t)ep_archive_u64(a, job->unit, 3);
+    job->phase = ep_archive_i64(a, job->phase, 0, INT64_MAX / 2);
+    job->placed = (size_t)ep_archive_u64(a, job->placed, EP_WATCH_MAX_SERIES);
+    job->placed_ts = ep_archive_f64(a, job->placed_ts);
+    ep_incident_archive(a, w, job);
 }
 
 /* Is the next job of that name new, and so the i-th? */
@@ -317,7 +407,7 @@ static void used_names(struct ep_archive *a, struct ep_watch *w)
 
         if (a->saving)
             name = ep_intern_span(w->episode_names, i);
-        name = ep_archive_span(a, name, EID_BYTES);
+        name = ep_archive_span(a, name, EP_WATCH_EID_BYTES);
         if (!a->saving && ep_archive_ok(a)) {
             ep_archive_require(
                 a, ep_intern_add(w->episode_names, name, i + 1) == (long)i,
@@ -361,6 +451,9 @@ static void config(struct ep_archive *a, const struct ep_watch_config *c)
     same(a, c->peers.noise_floor);
     same(a, (double)c->window);
     same(a, (double)c->persist);
+    same(a, c->silence.floor_s);
+    same(a, c->silence.times);
+    same(a, c->silence.pauses);
 }
 
 void ep_watch_archive(struct ep_archive *a, struct ep_watch *w)
@@ -373,6 +466,8 @@ void ep_watch_archive(struct ep_archive *a, struct ep_watch *w)
     used_names(a, w);
     ep_watch_archive_probes(a, w);
     ep_silence_archive(a, w->silence);
+    ep_gauges_archive(a, w->gauges);
+    ep_watch_archive_links(a, w);
     ep_archive_require(a, w->total <= EP_WATCH_MAX_SERIES,
                        "there are more series than there may be");
 }

@@ -15,8 +15,9 @@
  *   watch_links.c  links, and ends of links, by measurements of pairs
  *   watch_incident.c, incident*.c  what is one cause; see incident.h
  *   watch_comms.c  where slow communication is
- *   watch_archive.c, probes_archive.c   all of it in bytes: a field more in a
- *                  struct below is one there
+ *   watch_archive.c, incident_archive.c, probes_archive.c, links_archive.c
+ *                  all of it in bytes: a field more in a struct below is one
+ *                  there
  */
 #ifndef EP_DETECT_WATCH_IMPL_H
 #define EP_DETECT_WATCH_IMPL_H
@@ -370,14 +371,28 @@ void ep_watch_free_links(struct ep_watch *w);
 
 /* At most so many bytes of a name are saved. */
 #define EP_WATCH_NAME_BYTES (1 << 20)
+#define EP_WATCH_EID_BYTES 512
 
 /* An episode. w is asked to keep its cause. */
 void ep_watch_archive_episode(struct ep_archive *a, struct ep_watch *w,
                               struct episode *e);
 void ep_watch_archive_place(struct ep_archive *a, struct ep_place *p);
+void ep_watch_archive_change(struct ep_archive *a, struct ep_change *c);
+
+/* A word that lives as long as w, or NULL. */
+const char *ep_watch_archive_word(struct ep_archive *a, struct ep_watch *w,
+                                  const char *word);
+
+/* A series by its place among all; NULL: none. It has to be of the job. */
+struct series *ep_watch_archive_series(struct ep_archive *a, struct ep_watch *w,
+                                       const struct job *job,
+                                       const struct series *of);
 
 /* The groups and devices of probes. */
 void ep_watch_archive_probes(struct ep_archive *a, struct ep_watch *w);
+
+/* Measurements of links, and which are slow. */
+void ep_watch_archive_links(struct ep_archive *a, struct ep_watch *w);
 
 /* ---- verdict.c -------------------------------------------------------- */
 

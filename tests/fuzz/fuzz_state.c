@@ -16,7 +16,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const struct ep_state_options options = {0.1, 3, 16, 0};
+static const struct ep_state_options options = {0.1,  3, 16,   0,
+                                                0.01, 5, 1.25, 300};
 
 static void require(int condition)
 {
@@ -50,12 +51,15 @@ static void begin(struct ep_state *s)
     s->options = &options;
     s->calls = ep_calls_new(on_iteration, s);
     s->watch = ep_watch_new(NULL, on_finding, NULL, NULL);
+    s->comms = ep_comms_new(0.1);
+    ep_watch_use_comms(s->watch, s->comms);
 }
 
 static void end(struct ep_state *s)
 {
     ep_calls_free(s->calls);
     ep_watch_free(s->watch);
+    ep_comms_free(s->comms);
 }
 
 static struct ep_span name(const char *s)
