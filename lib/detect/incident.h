@@ -46,8 +46,6 @@
 #define QUIET_STEPS 16
 #define QUIET_MOST 256
 
-#define FACTOR_MOST 1e100
-
 /* Steps for which slow communication is looked for. */
 #define SEEK_STEPS 64
 

@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "detect/incident.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -302,7 +301,7 @@ void ep_watch_report(struct ep_watch *w, const struct series *s,
 
     fill_in(s, f);
     /* values at the ends of what a double holds have any ratio */
-    f->factor = fmin(fmax(f->factor, FACTOR_LEAST), DBL_MAX);
+    f->factor = fmin(fmax(f->factor, FACTOR_LEAST), FACTOR_MOST);
     if (f->ts < f->since)
         f->ts = f->since;
     if (!as->open) {

@@ -176,6 +176,11 @@ struct job {
     /* when the ranks' places on their hosts were last counted */
     size_t placed;
     double placed_ts;
+    /* median work of all ranks since a time, as of a judgement */
+    struct {
+        uint64_t stamp;
+        double since_ts, value;
+    } work_since;
 };
 
 /* How far the names of episodes with one prefix are used up. Saved by
@@ -189,6 +194,9 @@ struct ep_comms_place; /* comms.h */
 struct probe_group;    /* watch_probes.c */
 struct device;         /* watch_probes.c */
 struct links;          /* watch_links.c */
+
+/* Factors above it are cut off: of values at the ends of what a double holds. */
+#define FACTOR_MOST 1e100
 
 /* Saved by watch_archive.c. */
 struct ep_watch {
