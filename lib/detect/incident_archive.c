@@ -139,6 +139,21 @@ static void times(struct ep_archive *a, struct incident *in)
         ep_watch_archive_change(a, &in->rest);
 }
 
+/* What it was told by, and may be told better by. */
+static void why(struct ep_archive *a, struct ep_watch *w, struct incident *in)
+{
+    struct job *job = in->who.job;
+    struct series *shows = ep_watch_archive_series(a, w, job, in->shows);
+
+    ep_archive_require(a, !shows || shows->member, NONE);
+    in->shows = shows;
+    in->who.shown = in->like ? in->like : job->own;
+    if (in->ground == GROUND_JOB || shows)
+        ep_watch_archive_change(a, &in->change);
+    in->p_cause = ep_archive_finite(a, in->p_cause);
+    in->again = (int)ep_archive_u64(a, (uint64_t)in->again, INT32_MAX);
+}
+
 static void incident(struct ep_archive *a, struct ep_watch *w,
                      struct incident *in, struct all_loose *loose)
 {
@@ -167,8 +182,7 @@ static void incident(struct ep_archive *a, struct ep_watch *w,
     in->stamp = ep_archive_u64(a, in->stamp, UINT64_MAX);
     times(a, in);
     in->seek = (int)ep_archive_u64(a, (uint64_t)in->seek, SEEK_STEPS);
-    if (in->ground == GROUND_JOB)
-        ep_watch_archive_change(a, &in->change);
+    why(a, w, in);
     if (a->saving)
         return;
     all->groups += in->kin != KIN_RANK && in->like;

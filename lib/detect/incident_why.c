@@ -14,6 +14,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Steps after the onset in which it is asked, and how often. */
 #define ASK_STEPS 40
@@ -111,7 +112,7 @@ void ep_incident_tell_ranks(struct ep_watch *w, struct incident *in,
 /* Is what is known now better than what was told? */
 static bool is_better(const struct incident *in, const char *cause, double p)
 {
-    if (cause == in->ep.cause)
+    if (strcmp(cause, in->ep.cause) == 0)
         return p >= in->p_cause + SURER;
     return p >= EP_CAUSE_LIKELY && p > in->p_cause;
 }

@@ -209,7 +209,7 @@ static void test_uneven(void)
         {"a replica",
          "onset rank=4 50 1.50 sequence-imbalance\nonset rank=5 50 1.50 "
          "sequence-imbalance\n"
-         "onset rank=6 50 1.50 sequence-imbalance\nonset rank=7 50 1.50 "
+         "onset rank=7 50 1.50 sequence-imbalance\nonset rank=6 50 1.50 "
          "sequence-imbalance\n"
          "",
          120, uneven, uneven, eight, false},
