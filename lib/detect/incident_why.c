@@ -23,6 +23,12 @@
 /* A probability of the cause that is more by this is worth telling. */
 #define SURER 0.25
 
+/*
+ * Another cause that is about as sure as the one told: it rests on more. Much
+ * less sure is what comes of samples that have left the rings.
+ */
+#define ABOUT 0.15
+
 /* So often at most. */
 #define AGAIN 2
 
@@ -114,7 +120,7 @@ static bool is_better(const struct incident *in, const char *cause, double p)
 {
     if (strcmp(cause, in->ep.cause) == 0)
         return p >= in->p_cause + SURER;
-    return p >= EP_CAUSE_LIKELY && p > in->p_cause;
+    return p >= EP_CAUSE_LIKELY && p > in->p_cause - ABOUT;
 }
 
 static void ask(struct ep_watch *w, struct incident *in, double now)
