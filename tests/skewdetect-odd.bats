@@ -57,8 +57,10 @@ ranks() {
         src: "n\(.[1])", dst: "n\(.[2])",
         value: (if .[0] == "3" and .[1] == "3" and .[2] == "4" then 1e-300
                 else 1e300 end)}' >in
-    run -0 --separate-stderr skewdetect in
-    [[ $output != *inf* ]]
-    run -0 jq -r '[.kind, .id, .factor] | map(tostring) | join(" ")' <<<"$output"
+    run -0 --separate-stderr skewdetect --state s in
+    [ -z "$stderr" ]
+    skewdetect in >whole
+    [[ $(<whole) != *inf* ]]
+    run -0 jq -r '[.kind, .id, .factor] | map(tostring) | join(" ")' whole
     [ "$output" = "onset src=n3,dst=n4 1e+100" ]
 }
