@@ -4,6 +4,8 @@
 
 load lib
 
+setup() { cd "$BATS_TEST_TMPDIR" || return; }
+
 # ranks N STEPS CONDITION: steps of N ranks, 8 to a host; busy is 1.5 times as
 # long where the condition of awk on r and s holds.
 ranks() {
