@@ -29,6 +29,20 @@ static bool is_near(const struct incident *in, const struct ep_change *c)
            llabs((long long)(in->ep.step - c->since_step)) < NEAR_STEPS;
 }
 
+/* Of an even number the lower one: half of the ranks may be slow together. */
+static double lower_median(double *v, size_t n)
+{
+    size_t top = 0;
+
+    if (n % 2)
+        return ep_median(v, n);
+    for (size_t i = 1; i < n; i++)
+        if (v[i] > v[top])
+            top = i;
+    v[top] = v[n - 1];
+    return ep_median(v, n - 1);
+}
+
 /* The effects of what did not begin with the change. */
 static double earlier(const struct series *s, const struct ep_change *c)
 {
@@ -59,7 +73,7 @@ double ep_incident_survey(struct ep_watch *w, const struct job *job,
         if (!isnan(y[i]))
             w->work[n++] = y[i];
     }
-    common = n ? ep_median(w->work, n) : 0;
+    common = n ? lower_median(w->work, n) : 0;
     for (size_t i = 0; i < job->ranks.n; i++)
         y[i] -= common;
     return common;
@@ -93,11 +107,21 @@ static struct incident *belongs_to(const struct ep_watch *w,
     return NULL;
 }
 
-/* What the test itself says of the rank that it found. */
+/* What the test itself says of the rank that it found, less what all do. */
 static double own_standing(const struct suspicion *x)
 {
-    return bounded(x->ground == GROUND_PEERS ? x->c.factor
-                                             : x->c.factor * x->s->handicap);
+    return bounded(x->ground == GROUND_PEERS
+                       ? x->c.factor
+                       : fmin(x->c.factor, x->excess) * x->s->handicap);
+}
+
+/* The incident of this rank alone. */
+static struct link *own_incident(const struct series *s)
+{
+    for (struct link *l = s->links; l; l = l->next)
+        if (l->in->n == 1 && l->in->kin == KIN_RANK)
+            return l;
+    return NULL;
 }
 
 bool ep_incident_absorb(struct ep_watch *w, const struct suspicion *x)
@@ -117,11 +141,17 @@ bool ep_incident_absorb(struct ep_watch *w, const struct suspicion *x)
     }
     more = now / ep_incident_effects(s, NULL);
     wake_all(s, &x->c);
-    if (more < 1 + w->config.pace.min_change)
-        return true;
-    if (l->in->n != 1 || l->in->kin != KIN_RANK)
+    return more < 1 + w->config.pace.min_change;
+}
+
+/* The rank alone, that has an incident of its own, is slower: it is worse. */
+static bool is_worse(struct ep_watch *w, const struct suspicion *x)
+{
+    struct link *l = own_incident(x->s);
+
+    if (!l)
         return false;
-    l->effect *= more;
+    l->effect *= own_standing(x) / ep_incident_effects(x->s, NULL);
     ep_incident_tell_ranks(w, l->in, x, NULL);
     return true;
 }
@@ -258,6 +288,8 @@ void ep_incident_place(struct ep_watch *w, const struct suspicion *x,
                           &where);
     else
         y = NULL;
+    if (where.kin == KIN_RANK && is_worse(w, x))
+        return;
     in = find_same(job, &where);
     on_top = in && !is_near(in, &x->c);
     if (!in)

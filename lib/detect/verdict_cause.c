@@ -89,13 +89,16 @@ static int samples_since(const struct ep_watch *w, const struct series *s,
  */
 static double scatter_z(const double *v, int n, double sigma)
 {
-    double d[EP_WATCH_WINDOW_MAX];
+    double d[EP_WATCH_WINDOW_MAX], slope;
     int m = n - 1;
 
     if (n < SCATTER_MIN || !(sigma > 0))
         return (double)NAN;
     for (int i = 0; i < m; i++)
-        d[i] = fabs(log(v[i + 1] / v[i]));
+        d[i] = log(v[i + 1] / v[i]);
+    slope = ep_median(d, (size_t)m);
+    for (int i = 0; i < m; i++)
+        d[i] = fabs(d[i] - slope);
     return log(ep_median(d, (size_t)m) / (0.954 * sigma)) * sqrt(m) / 1.3;
 }
 
