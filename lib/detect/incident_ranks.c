@@ -29,22 +29,7 @@ static bool is_near(const struct incident *in, const struct ep_change *c)
            llabs((long long)(in->ep.step - c->since_step)) < NEAR_STEPS;
 }
 
-/* Of an even number the lower one: half of the ranks may be slow together. */
-static double lower_median(double *v, size_t n)
-{
-    size_t top = 0;
-
-    if (n % 2)
-        return ep_median(v, n);
-    for (size_t i = 1; i < n; i++)
-        if (v[i] > v[top])
-            top = i;
-    v[top] = v[n - 1];
-    return ep_median(v, n - 1);
-}
-
-/* The effects of what did not begin with the change. */
-static double earlier(const struct series *s, const struct ep_change *c)
+double ep_incident_earlier(const struct series *s, const struct ep_change *c)
 {
     double effects = 1;
 
@@ -69,11 +54,11 @@ double ep_incident_survey(struct ep_watch *w, const struct job *job,
             continue;
         y[i] = log(ep_incident_standing(r, c, ground) /
                    (ground == GROUND_JOB ? ep_incident_effects(r, NULL)
-                                         : earlier(r, c)));
+                                         : ep_incident_earlier(r, c)));
         if (!isnan(y[i]))
             w->work[n++] = y[i];
     }
-    common = n ? lower_median(w->work, n) : 0;
+    common = n ? ep_quantile(w->work, n, COMMON) : 0;
     for (size_t i = 0; i < job->ranks.n; i++)
         y[i] -= common;
     return common;

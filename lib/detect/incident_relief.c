@@ -171,6 +171,15 @@ static void follow(struct ep_watch *w, struct link *l,
     ep_incident_ease(w, in, &x->c, now, x->now);
 }
 
+/*
+ * What a rank's own pace began, that ends: its peers may have come to be as
+ * slow.
+ */
+static bool can_end(const struct incident *in, const struct suspicion *x)
+{
+    return x->ground != GROUND_PEERS || in->ground == GROUND_PEERS;
+}
+
 void ep_incident_relieve(struct ep_watch *w, const struct suspicion *x)
 {
     struct incidents *all = &x->s->job->incidents;
@@ -179,7 +188,7 @@ void ep_incident_relieve(struct ep_watch *w, const struct suspicion *x)
     if (!l)
         return;
     if (!l->next && l->in->n == 1) {
-        if (l->in->stamp != all->stamp) /* else it was just found */
+        if (can_end(l->in, x) && l->in->stamp != all->stamp) /* else it was just found */
             follow(w, l, x);
         return;
     }
@@ -188,7 +197,8 @@ void ep_incident_relieve(struct ep_watch *w, const struct suspicion *x)
         struct incident *most = NULL;
 
         for (l = x->s->links; l; l = l->next)
-            if (l->in->stamp != all->stamp && (!most || l->in->n > most->n))
+            if (can_end(l->in, x) && l->in->stamp != all->stamp &&
+                (!most || l->in->n > most->n))
                 most = l->in;
         if (!most)
             return;

@@ -145,8 +145,10 @@ void ep_incident_ask(struct ep_watch *w, struct job *job, int64_t step,
         struct incident *in = all->v[i];
         int64_t age = step - in->change.since_step;
 
-        /* what it is like, is told for as long as it is as it was */
-        if (in->shows && in->n && in->ep.open && !in->resting &&
+        /* what it is like, is told for as long as it is as it was, and is
+           not hidden by what came later */
+        if (in->shows && in->shows->links && in->shows->links->in == in &&
+            in->n && in->ep.open && !in->resting &&
             in->again < AGAIN && in->turn_step == in->change.since_step &&
             age > 0 && age <= ASK_STEPS && age % ASK_EVERY == 0)
             ask(w, in, now);
