@@ -83,23 +83,24 @@ static double jitter(const struct ep_changepoint *cp, unsigned n)
 }
 
 /*
- * The scatter about a rising line, by the medians of the two halves of n: a
- * ramp is no noise. What falls is taken as it is.
+ * The scatter about a rising line, by the medians of the two halves of n, if
+ * that fits better: a ramp is no noise. What falls is taken as it is.
  */
 static double scatter_on_ramp(const struct ep_changepoint *cp, unsigned n)
 {
     unsigned half = n / 2;
     double late = median(cp, 0, half), early = median(cp, n - half, half);
     double slope = (late - early) / (n - half), v[EP_RING], centre, s;
+    double flat = scatter(cp, 0, n);
 
     if (!(slope > 0))
-        return scatter(cp, 0, n);
+        return flat;
     copy(cp, 0, n, v);
     for (unsigned i = 0; i < n; i++)
         v[i] += slope * i;
     centre = ep_median(v, n);
     s = EP_MAD_TO_SIGMA * ep_mad(v, n, centre) * (1 + 5.0 / n);
-    return fmax(s, cp->c.noise_floor);
+    return fmin(flat, fmax(s, cp->c.noise_floor));
 }
 
 static unsigned count(uint64_t mask, unsigned n)

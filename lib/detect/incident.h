@@ -223,7 +223,10 @@ void ep_incident_judge(struct ep_watch *w, struct job *job, int64_t step);
 double ep_incident_standing(const struct series *s, const struct ep_change *c,
                             enum ground ground);
 
-/* Product of the effects on a series of what did not begin with the change. */
+/*
+ * Product of the effects on a series of what did not begin with the change. What
+ * a set of ranks has is not the beginning of what makes a slow rank slower.
+ */
 double ep_incident_earlier(const struct series *s, const struct ep_change *c);
 
 /*

@@ -34,7 +34,7 @@ double ep_incident_earlier(const struct series *s, const struct ep_change *c)
     double effects = 1;
 
     for (const struct link *l = s->links; l; l = l->next)
-        if (!is_near(l->in, c))
+        if (!is_near(l->in, c) || (c->worsening && l->in->kin != KIN_RANK))
             effects *= l->effect;
     return effects;
 }

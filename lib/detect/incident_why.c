@@ -149,8 +149,7 @@ void ep_incident_ask(struct ep_watch *w, struct job *job, int64_t step,
            not hidden by what came later */
         if (in->shows && in->shows->links && in->shows->links->in == in &&
             in->n && in->ep.open && !in->resting &&
-            in->again < AGAIN && in->turn_step == in->change.since_step &&
-            age > 0 && age <= ASK_STEPS && age % ASK_EVERY == 0)
+            in->again < AGAIN && age > 0 && age <= ASK_STEPS && age % ASK_EVERY == 0)
             ask(w, in, now);
     }
 }

@@ -192,7 +192,7 @@ static void judge(struct ep_watch *w, struct series *s, const double *d,
     double f = log(peer->factor), e = SURE * error_of(d, look->k);
 
     if (s->peer.open) {
-        if (f + e < least)
+        if (f + e < least && f < SHARE * log(ep_incident_effects(s, NULL)))
             report(w, s, relief_of(w, s), peer, EP_CHANGE_RELIEF, look->doubt,
                    look->now);
         return;
