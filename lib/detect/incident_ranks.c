@@ -9,6 +9,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* Standard errors by which a rank is slower than the others of its set. */
+#define ON_TOP 4
+
 /* Values at the ends of what a double holds have any ratio. */
 static double bounded(double factor)
 {
@@ -19,7 +22,8 @@ double ep_incident_standing(const struct series *s, const struct ep_change *c,
                             enum ground ground)
 {
     if (ground == GROUND_PEERS)
-        return s->peer.factor > 0 ? s->peer.factor : (double)NAN;
+        /* the slow and the fast have other peers: who is faster is not slow */
+        return s->peer.factor > 0 ? fmax(1, s->peer.factor) : (double)NAN;
     return bounded(ep_watch_factor_since(s, c) * s->handicap);
 }
 
@@ -109,6 +113,25 @@ static struct link *own_incident(const struct series *s)
     return NULL;
 }
 
+/*
+ * Is a rank slower than the set it is in by more than its own scatter since?
+ * Of pauses, the first few are not what a rank will have.
+ */
+static bool is_on_top(const struct ep_watch *w, const struct suspicion *x,
+                      double more)
+{
+    const struct series *s = x->s;
+    double v[EP_WATCH_WINDOW_MAX], mid, sigma;
+    size_t n = 0;
+
+    for (int i = 0; i < s->kept && i < w->config.window; i++)
+        if (s->ring[i].ts >= x->c.since_ts)
+            v[n++] = log(s->ring[i].value);
+    mid = ep_median(v, n);
+    sigma = EP_MAD_TO_SIGMA * ep_mad(v, n, mid);
+    return !(log(more) < ON_TOP * 1.2533 * sigma / sqrt((double)n));
+}
+
 bool ep_incident_absorb(struct ep_watch *w, const struct suspicion *x)
 {
     struct series *s = x->s;
@@ -126,7 +149,8 @@ bool ep_incident_absorb(struct ep_watch *w, const struct suspicion *x)
     }
     more = now / ep_incident_effects(s, NULL);
     wake_all(s, &x->c);
-    return more < 1 + w->config.pace.min_change;
+    return more < 1 + w->config.pace.min_change ||
+           (l->in->n > 1 && !is_on_top(w, x, more));
 }
 
 /* The rank alone, that has an incident of its own, is slower: it is worse. */

@@ -111,7 +111,16 @@ void ep_incident_tell_ranks(struct ep_watch *w, struct incident *in,
     in->change = x->c;
     in->shows = x->s;
     in->again = 0;
-    add_ranks(w, in, x->s, where);
+    if (where && where->also != KIN_RANK && !in->ep.open &&
+        in->kin == KIN_HOST && strstr(cause, "-imbalance")) {
+        struct where by_work = {where->also, KIN_HOST, where->like};
+
+        /* work is not divided by hosts */
+        ep_incident_set_kin(in, where->also, where->like);
+        add_ranks(w, in, x->s, &by_work);
+    } else {
+        add_ranks(w, in, x->s, where);
+    }
     ep_incident_tell(w, in, &x->c, cause, factor_of(w, in), x->now);
 }
 
