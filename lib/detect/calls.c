@@ -238,8 +238,8 @@ static struct job *find_job(struct ep_calls *c, struct ep_span name,
         return j;
     i = ep_intern_add(c->names, name, JOBS_MAX);
     if (i < 0) {
-        (void)ep_error_set(err, EP_ELIMIT, "calls of more than %d jobs",
-                           JOBS_MAX);
+        (void)ep_error_set(err, EP_ELIMIT,
+                           "steps or calls of more than %d jobs", JOBS_MAX);
         return NULL;
     }
     if ((size_t)i == known) {

@@ -59,7 +59,7 @@ void ep_calls_free(struct ep_calls *c); /* NULL allowed */
 
 /*
  * One call, in the order of the rank. Without a rank it is counted only. Errors:
- * EP_ELIMIT (more than 4096 jobs). Cost: that of ep_period_push, and 20 ns.
+ * EP_ELIMIT (more than 65536 jobs). Cost: that of ep_period_push, and 20 ns.
  */
 int ep_calls_take(struct ep_calls *c, const struct ep_call *call,
                   struct ep_error *err) EP_MUST_USE;

@@ -7,7 +7,7 @@
 #include "detect/calls.h"
 #include "detect/period.h"
 
-#define JOBS_MAX 4096
+#define JOBS_MAX 65536
 #define MARKS 512     /* iterations of a job whose beginnings are kept */
 #define COMMS_MAX 255 /* communicators of a rank that are told apart */
 

@@ -66,7 +66,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define EP_COMMS_JOBS 4096
+#define EP_COMMS_JOBS 65536
 #define EP_COMMS_BYTES 314572800 /* of all series and members: 3 KB a rank */
 
 struct ep_comms; /* opaque */

@@ -466,45 +466,57 @@ static void take_of(struct ep_silence *s, struct job *job, struct member *m,
         take_call(s, job, m, x);
 }
 
-int ep_silence_take(struct ep_silence *s, const struct ep_sign *told,
-                    struct ep_error *err)
+static int take(struct ep_silence *s, const struct ep_sign *x,
+                struct ep_error *err)
 {
     struct ep_error why = {.code = 0};
-    struct ep_sign x = *told;
     struct member *m;
     struct job *job;
 
-    if (isinf(x.ts))
-        return ep_error_set(err, EP_EDOM, "time is not finite");
-    if (isnan(x.ts))
-        x.ts = s->now;
-    if (!isfinite(x.ts) || s->config.floor_s <= 0)
-        return 0; /* nothing has told a time yet */
     /* calls of nobody in particular are no progress of the job */
-    if (x.kind != EP_SIGN_STEP && x.rank < 0 && !x.worker.len) {
-        long host = ep_silence_host(s, x.host);
+    if (x->kind != EP_SIGN_STEP && x->rank < 0 && !x->worker.len) {
+        long host = ep_silence_host(s, x->host);
 
         if (host >= 0)
-            s->host_sign[host] = fmax(s->host_sign[host], x.ts);
+            s->host_sign[host] = fmax(s->host_sign[host], x->ts);
     } else {
-        job = ep_silence_job(s, x.job, err);
+        job = ep_silence_job(s, x->job, err);
         if (!job)
             return EP_ELIMIT;
-        m = ep_silence_member(s, job, &x, &why);
+        m = ep_silence_member(s, job, x, &why);
         if (why.code) {
             if (err)
                 *err = why;
             return why.code;
         }
         if (m)
-            take_of(s, job, m, &x);
+            take_of(s, job, m, x);
     }
-    if (x.ts > s->now) {
-        s->now = x.ts;
+    if (x->ts > s->now) {
+        s->now = x->ts;
         s->signs++;
         sweep(s, false);
     }
     return 0;
+}
+
+int ep_silence_take(struct ep_silence *s, const struct ep_sign *x,
+                    struct ep_error *err)
+{
+    struct ep_sign now;
+
+    if (isinf(x->ts))
+        return ep_error_set(err, EP_EDOM, "time is not finite");
+    if (s->config.floor_s <= 0)
+        return 0;
+    /* most tell a time: no copy of these */
+    if (!isnan(x->ts))
+        return take(s, x, err);
+    if (!isfinite(s->now))
+        return 0; /* nothing has told a time yet */
+    now = *x;
+    now.ts = s->now;
+    return take(s, &now, err);
 }
 
 void ep_silence_tick(struct ep_silence *s, double now)

@@ -70,7 +70,7 @@
 #include <stdint.h>
 
 #define EP_SILENCE_RANKS 1048576 /* ranks are below this */
-#define EP_SILENCE_JOBS 4096
+#define EP_SILENCE_JOBS 65536
 #define EP_SILENCE_NAMES 500000 /* hosts, communicators, workers, of each */
 
 struct ep_finding; /* watch.h */

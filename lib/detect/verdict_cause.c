@@ -144,7 +144,8 @@ static double usual_noise(const struct series *s, double since)
     double v[SENSED], own = ep_changepoint_noise(s->pace);
     size_t k = 0;
 
-    for (size_t i = 0; i < m->n && k < SENSED; i++) {
+    /* where most do not know their own yet, not all are asked */
+    for (size_t i = 0; i < m->n && i < 8 * SENSED && k < SENSED; i++) {
         const struct series *r = m->v[i];
 
         if (r == s || !r->pace || r->ep.open || r->peer.open)

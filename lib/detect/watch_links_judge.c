@@ -179,7 +179,7 @@ static void add_figures(struct ep_watch *w, const struct round *r, size_t i)
                                   : "from and to it ");
     ep_num_format_si(&w->text, value, "B/s");
     ep_buf_adds(&w->text, own ? ", their own past " : ", links of the kind ");
-    ep_num_format_si(&w->text, value * fmin(f->factor, FACTOR_MOST), "B/s");
+    ep_num_format_si(&w->text, value * f->factor, "B/s");
 }
 
 static void add_candidates(struct ep_watch *w, const struct link_job *lj,

@@ -300,8 +300,7 @@ static void test_any_cut(uint64_t seed, bool again)
         bad += !in_runs(&in, &cut, 1, again, &want);
     ok(bad == 0);
     ok(lines(&want.seen) > 5);
-    printf("# cut at %zu places, %zu findings\n", in.n / 13,
-           lines(&want.seen));
+    printf("# cut at %zu places, %zu findings\n", in.n / 13, lines(&want.seen));
     forget(&want);
     free(in.v);
 }
