@@ -223,6 +223,9 @@ void ep_incident_judge(struct ep_watch *w, struct job *job, int64_t step);
 double ep_incident_standing(const struct series *s, const struct ep_change *c,
                             enum ground ground);
 
+/* v [n], reordered, n > 0: what is common to all, see COMMON. */
+double ep_incident_common(double *v, size_t n);
+
 /*
  * Product of the effects on a series of what did not begin with the change. What
  * a set of ranks has is not the beginning of what makes a slow rank slower.

@@ -61,8 +61,7 @@ static bool explains(struct ep_watch *w, const struct incident *in,
     int64_t age = x->step - since;
     bool with = at >= 0 && off < (age > NEAR_STEPS ? age : NEAR_STEPS);
     bool grows = in->shows && in->change.worsening && x->c.worsening &&
-                 since >= in->turn_step &&
-                 since - in->turn_step <= GROWS_STEPS;
+                 since >= in->turn_step && since - in->turn_step <= GROWS_STEPS;
 
     if (in->resting || !in->ep.open)
         return false;

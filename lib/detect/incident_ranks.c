@@ -27,6 +27,14 @@ double ep_incident_standing(const struct series *s, const struct ep_change *c,
     return bounded(ep_watch_factor_since(s, c) * s->handicap);
 }
 
+double ep_incident_common(double *v, size_t n)
+{
+    /* one of them, and not between two: they may be far apart */
+    double at = n > 1 ? floor(COMMON * (double)(n - 1)) / (double)(n - 1) : 0;
+
+    return ep_quantile(v, n, at);
+}
+
 static bool is_near(const struct incident *in, const struct ep_change *c)
 {
     return in->ep.step >= 0 && c->since_step >= 0 &&
@@ -62,7 +70,7 @@ double ep_incident_survey(struct ep_watch *w, const struct job *job,
         if (!isnan(y[i]))
             w->work[n++] = y[i];
     }
-    common = n ? ep_quantile(w->work, n, COMMON) : 0;
+    common = n ? ep_incident_common(w->work, n) : 0;
     for (size_t i = 0; i < job->ranks.n; i++)
         y[i] -= common;
     return common;
@@ -114,8 +122,9 @@ static struct link *own_incident(const struct series *s)
 }
 
 /*
- * Is a rank slower than the set it is in by more than its own scatter since?
- * Of pauses, the first few are not what a rank will have.
+ * Is a rank slower than the set it is in by more than its own scatter since,
+ * and that of the few samples by which the set was told? Of pauses, the first
+ * are not what a rank will have.
  */
 static bool is_on_top(const struct ep_watch *w, const struct suspicion *x,
                       double more)
@@ -129,7 +138,9 @@ static bool is_on_top(const struct ep_watch *w, const struct suspicion *x,
             v[n++] = log(s->ring[i].value);
     mid = ep_median(v, n);
     sigma = EP_MAD_TO_SIGMA * ep_mad(v, n, mid);
-    return !(log(more) < ON_TOP * 1.2533 * sigma / sqrt((double)n));
+    return !(log(more) <
+             ON_TOP * 1.2533 * sigma *
+                 sqrt(1.0 / (double)n + 1.0 / w->config.pace.confirm));
 }
 
 bool ep_incident_absorb(struct ep_watch *w, const struct suspicion *x)

@@ -157,8 +157,8 @@ void ep_incident_ask(struct ep_watch *w, struct job *job, int64_t step,
         /* what it is like, is told for as long as it is as it was, and is
            not hidden by what came later */
         if (in->shows && in->shows->links && in->shows->links->in == in &&
-            in->n && in->ep.open && !in->resting &&
-            in->again < AGAIN && age > 0 && age <= ASK_STEPS && age % ASK_EVERY == 0)
+            in->n && in->ep.open && !in->resting && in->again < AGAIN &&
+            age > 0 && age <= ASK_STEPS && age % ASK_EVERY == 0)
             ask(w, in, now);
     }
 }

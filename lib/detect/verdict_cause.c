@@ -145,7 +145,7 @@ static double usual_noise(const struct series *s, double since)
     size_t k = 0;
 
     /* where most do not know their own yet, not all are asked */
-    for (size_t i = 0; i < m->n && i < 8 * SENSED && k < SENSED; i++) {
+    for (size_t i = 0; i < m->n && i < SENSED * 8UL && k < SENSED; i++) {
         const struct series *r = m->v[i];
 
         if (r == s || !r->pace || r->ep.open || r->peer.open)

@@ -152,8 +152,7 @@ static int64_t relief_of(const struct ep_watch *w, const struct series *s)
 
     for (; i < LEAST && i < s->kept; i++)
         v[i] = latest(w, s, i)->value;
-    middle = ep_median(v, (size_t)i) * 
-             sqrt(ep_incident_effects(s, NULL));
+    middle = ep_median(v, (size_t)i) * sqrt(ep_incident_effects(s, NULL));
     for (i = 0; i + 1 < s->kept && latest(w, s, i + 1)->value < middle;)
         i++;
     return latest(w, s, i)->step;

@@ -92,7 +92,7 @@ static double excess_of(struct ep_watch *w, const struct series *s,
         if (!isnan(f))
             w->work[k++] = f;
     }
-    return k ? c->factor / ep_quantile(w->work, k, COMMON) : c->factor;
+    return k ? c->factor / ep_incident_common(w->work, k) : c->factor;
 }
 
 static void suspect(struct ep_watch *w, struct series *s,
