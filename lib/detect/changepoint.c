@@ -82,6 +82,27 @@ static double jitter(const struct ep_changepoint *cp, unsigned n)
     return EP_MAD_TO_SIGMA * ep_mad(v, n - 1, 0) / M_SQRT2;
 }
 
+/*
+ * The scatter about a rising line, by the medians of the two halves of n, if
+ * that fits better: a ramp is no noise. What falls is taken as it is.
+ */
+static double scatter_on_ramp(const struct ep_changepoint *cp, unsigned n)
+{
+    unsigned half = n / 2;
+    double late = median(cp, 0, half), early = median(cp, n - half, half);
+    double slope = (late - early) / (n - half), v[EP_RING], centre, s;
+    double flat = scatter(cp, 0, n);
+
+    if (!(slope > 0))
+        return flat;
+    copy(cp, 0, n, v);
+    for (unsigned i = 0; i < n; i++)
+        v[i] += slope * i;
+    centre = ep_median(v, n);
+    s = EP_MAD_TO_SIGMA * ep_mad(v, n, centre) * (1 + 5.0 / n);
+    return fmin(flat, fmax(s, cp->c.noise_floor));
+}
+
 static unsigned count(uint64_t mask, unsigned n)
 {
     if (n < 64)
@@ -268,7 +289,8 @@ static bool agree(const struct ep_changepoint *cp, unsigned n,
 static bool verify(struct ep_changepoint *cp, unsigned n, struct verdict *v)
 {
     double after = median(cp, 0, n), sigma = noise(cp, n);
-    double own = scatter(cp, 0, n), change, z, enough = cp->c.z;
+    double own = v->dir > 0 ? scatter_on_ramp(cp, n) : scatter(cp, 0, n);
+    double change, z, enough = cp->c.z;
 
     v->ref = cp->state == SLOW || cp->mark.x > cp->best.x ? cp->mark : cp->best;
     change = after - v->ref.x;

@@ -22,6 +22,12 @@
 /* Of the ranks of a set so many have to share a change, or be back. */
 #define COVER 0.75
 
+/*
+ * What is common to all is what all but this share of them show at least: half
+ * may be slow together (a replica of two), and some beside them on their own.
+ */
+#define COMMON 0.375
+
 /* Who shares a change shows this much of it at least, in logarithms. */
 #define SHARE 0.5
 
@@ -217,9 +223,18 @@ void ep_incident_judge(struct ep_watch *w, struct job *job, int64_t step);
 double ep_incident_standing(const struct series *s, const struct ep_change *c,
                             enum ground ground);
 
+/* v [n], reordered, n > 0: what is common to all, see COMMON. */
+double ep_incident_common(double *v, size_t n);
+
+/*
+ * Product of the effects on a series of what did not begin with the change. What
+ * a set of ranks has is not the beginning of what makes a slow rank slower.
+ */
+double ep_incident_earlier(const struct series *s, const struct ep_change *c);
+
 /*
  * y [ranks of the job]: the logarithm of what is new since a change, with what
- * is common to all (the median, returned) left out. What began with the change
+ * is common to all (COMMON, returned) left out. What began with the change
  * is new; of GROUND_JOB, what no incident has yet.
  */
 double ep_incident_survey(struct ep_watch *w, const struct job *job,

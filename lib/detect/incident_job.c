@@ -22,6 +22,9 @@
 /* Ranks of an incident that are asked how slow they are. */
 #define ASKED 255
 
+/* Between two levels of what grows. */
+#define GROWS_STEPS 32
+
 /* Standard errors by which a rank stands out that explains a slower job. */
 #define STANDS_OUT 4
 
@@ -44,21 +47,30 @@ static double growth(struct ep_watch *w, const struct incident *in)
 
 /*
  * Does an incident explain that the job became slower by g? It began, or was
- * told to have grown, with the job; or it has grown since.
+ * told to have grown, with the job; or it has grown since. What took many steps
+ * to be found is dated no better than that. What grows is told in levels, and
+ * not the same as those of the job: then the job is to be slower in all than it
+ * is.
  */
 static bool explains(struct ep_watch *w, const struct incident *in,
-                     const struct ep_change *c, double g)
+                     const struct suspicion *x, double g)
 {
     int64_t at =
         in->held_turn == in->turn_step ? in->held_since : in->turn_step;
-    bool with = at >= 0 && llabs((long long)(at - c->since_step)) < NEAR_STEPS;
+    int64_t since = x->c.since_step, off = llabs((long long)(at - since));
+    int64_t age = x->step - since;
+    bool with = at >= 0 && off < (age > NEAR_STEPS ? age : NEAR_STEPS);
+    bool grows = in->shows && in->change.worsening && x->c.worsening &&
+                 since >= in->turn_step && since - in->turn_step <= GROWS_STEPS;
 
-    return !in->resting && in->ep.open &&
-           (with ? log(in->gain) : growth(w, in)) >= SHARE * log(g);
+    if (in->resting || !in->ep.open)
+        return false;
+    return (with ? log(in->gain) : growth(w, in)) >= SHARE * log(g) ||
+           (grows && x->c.factor <= in->ep.factor);
 }
 
 static bool is_explained(struct ep_watch *w, struct job *job,
-                         const struct ep_change *c, double g)
+                         const struct suspicion *x, double g)
 {
     struct incidents *all = &job->incidents;
     bool found = false;
@@ -66,9 +78,9 @@ static bool is_explained(struct ep_watch *w, struct job *job,
     for (size_t i = 0; i < all->n; i++) {
         struct incident *in = all->v[i];
 
-        if (in->ground != GROUND_JOB && explains(w, in, c, g)) {
+        if (in->ground != GROUND_JOB && explains(w, in, x, g)) {
             in->held_turn = in->turn_step;
-            in->held_since = c->since_step;
+            in->held_since = x->c.since_step;
             found = true;
         }
     }
@@ -116,6 +128,28 @@ static bool stands_out(const struct series *s, double factor, int64_t n)
            STANDS_OUT * 1.2533 * (noise > 0 ? noise : 0);
 }
 
+/*
+ * Was it slow in all of the job's slow steps, by half of that? A spike of some
+ * is none.
+ */
+static bool lasts(const struct ep_watch *w, const struct series *s,
+                  const struct suspicion *job, double factor)
+{
+    int window = (int)w->config.window;
+    double usual = ep_changepoint_healthy(s->pace) / s->handicap *
+                   ep_incident_effects(s, NULL);
+
+    for (int i = 0; i < s->kept; i++) {
+        const struct sample *x =
+            &s->ring[(s->at + window - s->kept + i) % window];
+
+        if (x->step >= job->c.since_step && x->ts >= s->job->restart_ts &&
+            log(x->value / usual) < SHARE * log(factor))
+            return false;
+    }
+    return true;
+}
+
 static void place_worst(struct ep_watch *w, struct series *s, double factor,
                         const struct suspicion *job)
 {
@@ -128,7 +162,7 @@ static void place_worst(struct ep_watch *w, struct series *s, double factor,
     x.c.factor = ep_incident_standing(s, &job->c, GROUND_PACE) / s->handicap;
     x.c.before = healthy;
     x.c.after = healthy * x.c.factor;
-    x.excess = factor;
+    x.excess = factor * ep_incident_effects(s, NULL) / s->handicap;
     ep_incident_place(w, &x, w->survey);
 }
 
@@ -355,16 +389,17 @@ static void job_onset(struct ep_watch *w, struct job *job,
     struct series *s;
 
     b = ask_ranks(w, job, &x->c);
-    if (is_explained(w, job, &x->c, g))
+    if (is_explained(w, job, x, g))
         return;
     if (b.n > 1 && b.common >= half && b.top < half) {
         all_ranks(w, job, x, &b);
         return;
     }
     if (b.worst && b.top >= half && log(b.top) >= SHARE * log(g) &&
-        stands_out(b.worst, b.top, x->step - x->c.since_step + 1)) {
+        stands_out(b.worst, b.top, x->step - x->c.since_step + 1) &&
+        lasts(w, b.worst, x, b.top * b.common)) {
         place_worst(w, b.worst, b.top, x);
-        (void)is_explained(w, job, &x->c, g);
+        (void)is_explained(w, job, x, g);
         return;
     }
     s = ep_verdict_newcomer(w, job, &factor);

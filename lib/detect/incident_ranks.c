@@ -9,6 +9,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* Standard errors by which a rank is slower than the others of its set. */
+#define ON_TOP 4
+
 /* Values at the ends of what a double holds have any ratio. */
 static double bounded(double factor)
 {
@@ -19,8 +22,17 @@ double ep_incident_standing(const struct series *s, const struct ep_change *c,
                             enum ground ground)
 {
     if (ground == GROUND_PEERS)
-        return s->peer.factor > 0 ? s->peer.factor : (double)NAN;
+        /* the slow and the fast have other peers: who is faster is not slow */
+        return s->peer.factor > 0 ? fmax(1, s->peer.factor) : (double)NAN;
     return bounded(ep_watch_factor_since(s, c) * s->handicap);
+}
+
+double ep_incident_common(double *v, size_t n)
+{
+    /* one of them, and not between two: they may be far apart */
+    double at = n > 1 ? floor(COMMON * (double)(n - 1)) / (double)(n - 1) : 0;
+
+    return ep_quantile(v, n, at);
 }
 
 static bool is_near(const struct incident *in, const struct ep_change *c)
@@ -29,13 +41,12 @@ static bool is_near(const struct incident *in, const struct ep_change *c)
            llabs((long long)(in->ep.step - c->since_step)) < NEAR_STEPS;
 }
 
-/* The effects of what did not begin with the change. */
-static double earlier(const struct series *s, const struct ep_change *c)
+double ep_incident_earlier(const struct series *s, const struct ep_change *c)
 {
     double effects = 1;
 
     for (const struct link *l = s->links; l; l = l->next)
-        if (!is_near(l->in, c))
+        if (!is_near(l->in, c) || (c->worsening && l->in->kin != KIN_RANK))
             effects *= l->effect;
     return effects;
 }
@@ -55,11 +66,11 @@ double ep_incident_survey(struct ep_watch *w, const struct job *job,
             continue;
         y[i] = log(ep_incident_standing(r, c, ground) /
                    (ground == GROUND_JOB ? ep_incident_effects(r, NULL)
-                                         : earlier(r, c)));
+                                         : ep_incident_earlier(r, c)));
         if (!isnan(y[i]))
             w->work[n++] = y[i];
     }
-    common = n ? ep_median(w->work, n) : 0;
+    common = n ? ep_incident_common(w->work, n) : 0;
     for (size_t i = 0; i < job->ranks.n; i++)
         y[i] -= common;
     return common;
@@ -93,11 +104,43 @@ static struct incident *belongs_to(const struct ep_watch *w,
     return NULL;
 }
 
-/* What the test itself says of the rank that it found. */
+/* What the test itself says of the rank that it found, less what all do. */
 static double own_standing(const struct suspicion *x)
 {
-    return bounded(x->ground == GROUND_PEERS ? x->c.factor
-                                             : x->c.factor * x->s->handicap);
+    return bounded(x->ground == GROUND_PEERS
+                       ? x->c.factor
+                       : fmin(x->c.factor, x->excess) * x->s->handicap);
+}
+
+/* The incident of this rank alone. */
+static struct link *own_incident(const struct series *s)
+{
+    for (struct link *l = s->links; l; l = l->next)
+        if (l->in->n == 1 && l->in->kin == KIN_RANK)
+            return l;
+    return NULL;
+}
+
+/*
+ * Is a rank slower than the set it is in by more than its own scatter since,
+ * and that of the few samples by which the set was told? Of pauses, the first
+ * are not what a rank will have.
+ */
+static bool is_on_top(const struct ep_watch *w, const struct suspicion *x,
+                      double more)
+{
+    const struct series *s = x->s;
+    double v[EP_WATCH_WINDOW_MAX], mid, sigma;
+    size_t n = 0;
+
+    for (int i = 0; i < s->kept && i < w->config.window; i++)
+        if (s->ring[i].ts >= x->c.since_ts)
+            v[n++] = log(s->ring[i].value);
+    mid = ep_median(v, n);
+    sigma = EP_MAD_TO_SIGMA * ep_mad(v, n, mid);
+    return !(log(more) <
+             ON_TOP * 1.2533 * sigma *
+                 sqrt(1.0 / (double)n + 1.0 / w->config.pace.confirm));
 }
 
 bool ep_incident_absorb(struct ep_watch *w, const struct suspicion *x)
@@ -117,11 +160,18 @@ bool ep_incident_absorb(struct ep_watch *w, const struct suspicion *x)
     }
     more = now / ep_incident_effects(s, NULL);
     wake_all(s, &x->c);
-    if (more < 1 + w->config.pace.min_change)
-        return true;
-    if (l->in->n != 1 || l->in->kin != KIN_RANK)
+    return more < 1 + w->config.pace.min_change ||
+           (l->in->n > 1 && !is_on_top(w, x, more));
+}
+
+/* The rank alone, that has an incident of its own, is slower: it is worse. */
+static bool is_worse(struct ep_watch *w, const struct suspicion *x)
+{
+    struct link *l = own_incident(x->s);
+
+    if (!l)
         return false;
-    l->effect *= more;
+    l->effect *= own_standing(x) / ep_incident_effects(x->s, NULL);
     ep_incident_tell_ranks(w, l->in, x, NULL);
     return true;
 }
@@ -258,6 +308,8 @@ void ep_incident_place(struct ep_watch *w, const struct suspicion *x,
                           &where);
     else
         y = NULL;
+    if (where.kin == KIN_RANK && is_worse(w, x))
+        return;
     in = find_same(job, &where);
     on_top = in && !is_near(in, &x->c);
     if (!in)

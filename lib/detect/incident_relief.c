@@ -129,19 +129,25 @@ static struct roll call_roll(struct ep_watch *w, const struct incident *in,
     return r;
 }
 
-void ep_incident_review(struct ep_watch *w, struct incident *in,
-                        const struct suspicion *x)
+/*
+ * Is it over? If not, and that is asked for, is it partly? Returns whether it is
+ * gone.
+ */
+static bool review(struct ep_watch *w, struct incident *in,
+                   const struct suspicion *x, bool partly)
 {
     double least = 1 + w->config.pace.min_change;
     struct left *left = ep_calloc(in->n + 1, sizeof *left);
     double *now = ep_calloc(in->n + 1, sizeof *now);
     struct roll r = call_roll(w, in, x, left, now);
+    bool gone = false;
 
     if (r.known && (double)r.back >= COVER * (double)r.known) {
         relief_text(w, in, x);
-        if (ep_incident_over(w, in, &x->c, r.median, x->now))
+        gone = ep_incident_over(w, in, &x->c, r.median, x->now);
+        if (gone)
             place_left(w, left, r.left, x);
-    } else if (r.known && r.median >= least &&
+    } else if (partly && r.known && r.median >= least &&
                r.median * least <= in->ep.factor) {
         for (size_t i = 0; i < in->n; i++)
             if (now[i] > 0)
@@ -151,6 +157,13 @@ void ep_incident_review(struct ep_watch *w, struct incident *in,
     }
     free(left);
     free(now);
+    return gone;
+}
+
+void ep_incident_review(struct ep_watch *w, struct incident *in,
+                        const struct suspicion *x)
+{
+    (void)review(w, in, x, true);
 }
 
 /* The one incident of the one rank: its own test says it. */
@@ -171,6 +184,41 @@ static void follow(struct ep_watch *w, struct link *l,
     ep_incident_ease(w, in, &x->c, now, x->now);
 }
 
+/*
+ * What a rank's own pace began, that ends: its peers may have come to be as
+ * slow.
+ */
+static bool can_end(const struct incident *in, const struct suspicion *x)
+{
+    return x->ground != GROUND_PEERS || in->ground == GROUND_PEERS;
+}
+
+/* The largest that was not looked at in this judgement, smaller than most. */
+static struct incident *largest(const struct suspicion *x, size_t most)
+{
+    const struct incidents *all = &x->s->job->incidents;
+    struct incident *in = NULL;
+
+    for (const struct link *l = x->s->links; l; l = l->next)
+        if (can_end(l->in, x) && l->in->stamp != all->stamp &&
+            l->in->n < most && (!in || l->in->n > in->n))
+            in = l->in;
+    return in;
+}
+
+/* One that is over, the largest; false if none is. */
+static bool end_one(struct ep_watch *w, const struct suspicion *x)
+{
+    struct incident *in;
+
+    for (size_t most = SIZE_MAX; (in = largest(x, most));) {
+        most = in->n;
+        if (review(w, in, x, false))
+            return true;
+    }
+    return false;
+}
+
 void ep_incident_relieve(struct ep_watch *w, const struct suspicion *x)
 {
     struct incidents *all = &x->s->job->incidents;
@@ -179,20 +227,16 @@ void ep_incident_relieve(struct ep_watch *w, const struct suspicion *x)
     if (!l)
         return;
     if (!l->next && l->in->n == 1) {
-        if (l->in->stamp != all->stamp) /* else it was just found */
+        if (can_end(l->in, x) &&
+            l->in->stamp != all->stamp) /* else it was just found */
             follow(w, l, x);
         return;
     }
-    /* the largest first: what it explains is not that of the others */
-    for (;;) {
-        struct incident *most = NULL;
-
-        for (l = x->s->links; l; l = l->next)
-            if (l->in->stamp != all->stamp && (!most || l->in->n > most->n))
-                most = l->in;
-        if (!most)
-            return;
-        most->stamp = all->stamp;
-        ep_incident_review(w, most, x);
+    /* what one that is over explains is not that of the others */
+    while (end_one(w, x))
+        ;
+    for (struct incident *in; (in = largest(x, SIZE_MAX));) {
+        in->stamp = all->stamp;
+        (void)review(w, in, x, true);
     }
 }

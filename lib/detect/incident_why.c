@@ -111,7 +111,16 @@ void ep_incident_tell_ranks(struct ep_watch *w, struct incident *in,
     in->change = x->c;
     in->shows = x->s;
     in->again = 0;
-    add_ranks(w, in, x->s, where);
+    if (where && where->also != KIN_RANK && !in->ep.open &&
+        in->kin == KIN_HOST && strstr(cause, "-imbalance")) {
+        struct where by_work = {where->also, KIN_HOST, where->like};
+
+        /* work is not divided by hosts */
+        ep_incident_set_kin(in, where->also, where->like);
+        add_ranks(w, in, x->s, &by_work);
+    } else {
+        add_ranks(w, in, x->s, where);
+    }
     ep_incident_tell(w, in, &x->c, cause, factor_of(w, in), x->now);
 }
 
@@ -145,9 +154,10 @@ void ep_incident_ask(struct ep_watch *w, struct job *job, int64_t step,
         struct incident *in = all->v[i];
         int64_t age = step - in->change.since_step;
 
-        /* what it is like, is told for as long as it is as it was */
-        if (in->shows && in->n && in->ep.open && !in->resting &&
-            in->again < AGAIN && in->turn_step == in->change.since_step &&
+        /* what it is like, is told for as long as it is as it was, and is
+           not hidden by what came later */
+        if (in->shows && in->shows->links && in->shows->links->in == in &&
+            in->n && in->ep.open && !in->resting && in->again < AGAIN &&
             age > 0 && age <= ASK_STEPS && age % ASK_EVERY == 0)
             ask(w, in, now);
     }

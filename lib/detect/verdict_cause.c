@@ -28,6 +28,7 @@
  */
 #include "config.h"
 
+#include "detect/incident.h"
 #include "detect/verdict_impl.h"
 
 #include "base/stats.h"
@@ -38,6 +39,12 @@
 
 /* Samples: of fewer, one checkpoint is in half of the differences. */
 #define SCATTER_MIN 6
+
+/* Tokens since a change over those before, of a ramp. */
+#define GROWS 1.015
+
+/* Noise of a rank over that of the others, at most. */
+#define NOISE_MOST 1.4
 
 /* Standard deviations by which pauses scatter more than steady work. */
 #define SCATTER_Z 3.0
@@ -89,13 +96,16 @@ static int samples_since(const struct ep_watch *w, const struct series *s,
  */
 static double scatter_z(const double *v, int n, double sigma)
 {
-    double d[EP_WATCH_WINDOW_MAX];
+    double d[EP_WATCH_WINDOW_MAX], slope;
     int m = n - 1;
 
     if (n < SCATTER_MIN || !(sigma > 0))
         return (double)NAN;
     for (int i = 0; i < m; i++)
-        d[i] = fabs(log(v[i + 1] / v[i]));
+        d[i] = log(v[i + 1] / v[i]);
+    slope = ep_median(d, (size_t)m);
+    for (int i = 0; i < m; i++)
+        d[i] = fabs(d[i] - slope);
     return log(ep_median(d, (size_t)m) / (0.954 * sigma)) * sqrt(m) / 1.3;
 }
 
@@ -112,19 +122,30 @@ static void note_pauses(struct trial *t, enum cause c, double *v, int n)
     t->notes[t->n++].cause = c;
 }
 
+/* Are there pauses of an incident that began before? Its noise is theirs. */
+static bool pauses_already(const struct series *s, double since)
+{
+    for (const struct link *l = s->links; l; l = l->next)
+        if (l->in->ep.open && l->in->ep.since < since &&
+            (strcmp(l->in->ep.cause, words[GC]) == 0 ||
+             strcmp(l->in->ep.cause, words[STORAGE]) == 0))
+            return true;
+    return false;
+}
+
 /*
  * The noise that a rank should have: its own, or where it was slow for long or
- * always, so that its own is that of the pauses, not more than twice what the
+ * always, so that its own is that of the pauses, not much more than what the
  * others have.
  */
-static double usual_noise(const struct series *s)
+static double usual_noise(const struct series *s, double since)
 {
     const struct members *m = ep_watch_members(s);
     double v[SENSED], own = ep_changepoint_noise(s->pace);
     size_t k = 0;
 
     /* where most do not know their own yet, not all are asked */
-    for (size_t i = 0; i < m->n && i < 8 * SENSED && k < SENSED; i++) {
+    for (size_t i = 0; i < m->n && i < SENSED * 8UL && k < SENSED; i++) {
         const struct series *r = m->v[i];
 
         if (r == s || !r->pace || r->ep.open || r->peer.open)
@@ -132,7 +153,9 @@ static double usual_noise(const struct series *s)
         v[k] = ep_changepoint_noise(r->pace);
         k += !isnan(v[k]);
     }
-    return fmin(own, 2 * ep_median(v, k)); /* NaN is no value to fmin */
+    if (pauses_already(s, since))
+        return own;
+    return fmin(own, NOISE_MOST * ep_median(v, k)); /* NaN: no value to it */
 }
 
 /* Pauses: steps that are longer by something else each time. */
@@ -151,7 +174,7 @@ static void judge_scatter(struct ep_watch *w, struct trial *t,
         if (!s->pace)
             continue;
         have = samples_since(w, s, from, v);
-        z = scatter_z(v, have, usual_noise(s));
+        z = scatter_z(v, have, usual_noise(s, from));
         if (isnan(z))
             continue;
         sum += z;
@@ -183,7 +206,8 @@ static void judge_tokens(struct ep_watch *w, struct trial *t,
 
     for (size_t i = 0; i < n && i < SENSED; i++) {
         f = t->among ? (double)NAN : ep_watch_work_factor_since(ranks[i], c);
-        if (isnan(f)) { /* it was too long ago */
+        /* too long ago, or grows, and what was before had grown */
+        if (isnan(f) || (f >= GROWS && explained(t, f) < EXPLAINS)) {
             f = ep_watch_work_over_peers(w, ranks[i], c->since_ts);
             over = true;
         }

@@ -24,7 +24,7 @@
  */
 #include "config.h"
 
-#include "detect/watch_impl.h"
+#include "detect/incident.h"
 
 #include "base/mem.h"
 #include "base/stats.h"
@@ -152,7 +152,7 @@ static int64_t relief_of(const struct ep_watch *w, const struct series *s)
 
     for (; i < LEAST && i < s->kept; i++)
         v[i] = latest(w, s, i)->value;
-    middle = ep_median(v, (size_t)i) * sqrt(s->peer.factor);
+    middle = ep_median(v, (size_t)i) * sqrt(ep_incident_effects(s, NULL));
     for (i = 0; i + 1 < s->kept && latest(w, s, i + 1)->value < middle;)
         i++;
     return latest(w, s, i)->step;
@@ -191,7 +191,7 @@ static void judge(struct ep_watch *w, struct series *s, const double *d,
     double f = log(peer->factor), e = SURE * error_of(d, look->k);
 
     if (s->peer.open) {
-        if (f + e < least)
+        if (f + e < least && f < SHARE * log(ep_incident_effects(s, NULL)))
             report(w, s, relief_of(w, s), peer, EP_CHANGE_RELIEF, look->doubt,
                    look->now);
         return;
@@ -234,8 +234,7 @@ static void compare(struct ep_watch *w, const struct members *m,
 
             /* what is judged of one is held against what all are like */
             for (size_t i = 0; i < t.n; i++)
-                if (!t.who[i]->peer.open)
-                    t.who[i]->peer.factor = peers[i].factor;
+                t.who[i]->peer.factor = peers[i].factor;
             for (size_t i = 0; i < t.n; i++)
                 judge(w, t.who[i], t.d + i * (size_t)k, &peers[i], &look);
         }

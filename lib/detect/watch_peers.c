@@ -87,6 +87,9 @@ static void judge(struct ep_watch *w, struct series *s, const struct recent *r,
             !s->peer.open && !s->ep.open)
             ep_watch_suspect_peer(w, s, EP_CHANGE_ONSET, peer, r->median, doubt,
                                   now);
+    } else if (s->peer.open &&
+               log(peer->factor) >= SHARE * log(ep_incident_effects(s, NULL))) {
+        s->clean = 0; /* at the threshold, and not back */
     } else if (count_verdict(s, &s->clean, &s->hits, r) >= enough &&
                s->peer.open) {
         ep_watch_suspect_peer(w, s, EP_CHANGE_RELIEF, peer, r->median, doubt,

@@ -64,9 +64,11 @@ static size_t pick(size_t i, size_t n)
  */
 static double already(const struct series *r, const struct ep_change *c)
 {
-    return r->ep.open && !r->peer.open && r->ep.since < c->since_ts
-               ? r->ep.factor
-               : 1;
+    double own = r->ep.open && !r->peer.open && r->ep.since < c->since_ts
+                     ? r->ep.factor
+                     : 1;
+
+    return fmax(own, ep_incident_earlier(r, c) / r->handicap);
 }
 
 /*
@@ -90,7 +92,7 @@ static double excess_of(struct ep_watch *w, const struct series *s,
         if (!isnan(f))
             w->work[k++] = f;
     }
-    return k ? c->factor / ep_median(w->work, k) : c->factor;
+    return k ? c->factor / ep_incident_common(w->work, k) : c->factor;
 }
 
 static void suspect(struct ep_watch *w, struct series *s,

@@ -154,8 +154,9 @@ void ep_watch_job_step(struct ep_watch *w, struct job *job,
     n = ep_work_push(&job->work, &s, out);
     for (uint32_t k = 0; k < n; k++)
         ep_watch_push_job(w, job, &out[k], o->end);
-    ep_watch_early(w, &job->ranks, o->step, o->end);
     ep_watch_count_step(w, &job->ranks, w->config.window, o->end);
+    /* what it says is newer */
+    ep_watch_early(w, &job->ranks, o->step, o->end);
 }
 
 static void fill_rank(const struct series *s, const struct ep_watch_step *x,

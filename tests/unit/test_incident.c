@@ -117,6 +117,36 @@ static double half_back(int r, int s)
     return r / HOSTED == 2 ? within(s, 41, 80, s > 60 ? 1.2 : 1.5) : 1;
 }
 
+/* Of two hosts one, and a rank of the other with it. */
+static double half_of_all(int r, int s)
+{
+    return r >= HOSTED || r == 1 ? within(s, 41, 80, r == 1 ? 1.6 : 1.3) : 1;
+}
+
+static double half_from_first(int r, int s)
+{
+    (void)s;
+    return r >= HOSTED ? 1.5 : 1;
+}
+
+static double stage_at_first(int r, int s)
+{
+    return r / 8 == 2 ? within(s, 1, 70, 1.4) : 1;
+}
+
+/* The replica of a slow rank becomes slow, too. */
+static double replica_on_top(int r, int s)
+{
+    return replica(r, s) * (r == 6 ? within(s, 21, 100, 1.5) : 1);
+}
+
+/* A host of a slow stage, for some steps. */
+static double host_of_slow_stage(int r, int s)
+{
+    return stage_from_first(r, s) *
+           (r / HOSTED == 4 ? within(s, 41, 80, 1.3) : 1);
+}
+
 static double host_spike(int r, int s)
 {
     return r / HOSTED == 2 && s == 50 ? 2 : 1;
@@ -163,6 +193,16 @@ static const struct {
      "onset host=n2 41 1.50 cpu-contention\nrelief host=n2 61 1.20 "
      "cpu-contention\n"
      "relief host=n2 81 1.00 cpu-contention\n"},
+    {"a stage, back after 70 steps", stage_at_first,
+     "onset pp=2 1 1.40 stage-imbalance\nrelief pp=2 71 1.00 "
+     "stage-imbalance\n"},
+    {"the replica of a slow rank", replica_on_top,
+     "onset rank=6 21 1.50 compute\nonset dp=3 41 1.30 sequence-imbalance\n"
+     "relief dp=3 81 1.00 sequence-imbalance\nrelief rank=6 101 1.00 "
+     "compute\n"},
+    {"a host of a slow stage", host_of_slow_stage,
+     "onset pp=2 1 1.40 stage-imbalance\nonset host=n4 41 1.30 "
+     "cpu-contention\nrelief host=n4 81 1.00 cpu-contention\n"},
     {"spike of a host", host_spike, "spike host=n2 50 2.01 compute\n"},
 };
 
@@ -172,11 +212,31 @@ static void test_scenes(void)
         begin();
         play(scenes[i].slow, RANKS, 1, 140);
         ok(findings_are(scenes[i].expect, scenes[i].what));
-        open_are(scenes[i].slow == stage_from_first
+        open_are(scenes[i].slow == stage_from_first ||
+                         scenes[i].slow == host_of_slow_stage
                      ? "onset pp=2 1 1.40 stage-imbalance\n"
                      : "");
         end();
     }
+}
+
+/* What half of them do is not what all do. */
+static void test_half(void)
+{
+    begin();
+    play(half_of_all, 2 * HOSTED, 1, 140);
+    ok(
+        findings_are("onset rank=1 41 1.60 compute\n"
+                     "onset host=n1 41 1.30 cpu-contention\n"
+                     "relief rank=1 81 1.00 compute\n"
+                     "relief host=n1 81 1.00 cpu-contention\n",
+                     "half of them"));
+    end();
+    begin();
+    play(half_from_first, 2 * HOSTED, 1, 60);
+    ok(findings_are("onset host=n1 1 1.50 cpu-contention\n",
+                    "half of them, from the first step"));
+    end();
 }
 
 /* Found as a rank at first, then wider: one episode all the same. */
@@ -346,6 +406,7 @@ static void test_many(void)
 int main(void)
 {
     test_scenes();
+    test_half();
     test_wider();
     test_hours();
     test_communication();
