@@ -14,6 +14,7 @@
 #include "detect/watch.h"
 #include "feed/feed.h"
 #include "feed/intake.h"
+#include "feed/keeper.h"
 #include "record/event_pick.h"
 #include "record/event_tally.h"
 #include "record/event_text.h"
@@ -28,7 +29,7 @@ static struct {
     int64_t window, confirm;
     double min_change, hazard, z, spike;
     double warning, critical, hang;
-    const char *explain;
+    const char *explain, *state;
 } opt = {
     .io = {.format = -1},
     .window = 16,
@@ -64,6 +65,8 @@ static const struct ep_opt options[] = {
      "leave single slow steps out", 0, 0},
     {0, "spike", EP_OPT_DOUBLE, &opt.spike, "FACTOR",
      "times its level that makes a step a spike [1.25]", 1.01, 1000},
+    {0, "state", EP_OPT_STRING, &opt.state, "FILE",
+     "go on where the run before ended", 0, 0},
     {0, "tee", EP_OPT_FLAG, &opt.tee, NULL,
      "pass the input through, events inserted", 0, 0},
     {0, "warning", EP_OPT_DOUBLE, &opt.warning, "FACTOR",
@@ -93,6 +96,7 @@ struct run {
     struct ep_tally *tally;
     struct ep_pick *pick; /* --explain; NULL without */
     struct ep_intake in;
+    struct ep_keeper keeper; /* --state */
 };
 
 /* ==== Findings out ==== */
@@ -158,6 +162,27 @@ static void on_iteration(void *ctx, const struct ep_calls_step *x)
     ep_filter_write(&run->io, &r);
 }
 
+/*
+ * Write the state now and then, behind what was found: that would not be found
+ * again.
+ */
+static void keep(struct run *run, bool waits)
+{
+    struct ep_error why;
+
+    if (ep_keeper_is_due(&run->keeper, waits) && ep_filter_flush(&run->io) &&
+        ep_keeper_write(&run->keeper, &why) < 0)
+        ep_cli_error(&why);
+}
+
+static void on_idle(void *ctx)
+{
+    struct run *run = ctx;
+
+    ep_signs_idle(&run->in.signs);
+    keep(run, true);
+}
+
 /* All records through the watch. 0, or the error that ended a strict run. */
 static int detect(struct run *run, struct ep_error *err)
 {
@@ -175,8 +200,10 @@ static int detect(struct run *run, struct ep_error *err)
                 break;
         }
         pass_on(run);
+        keep(run, false);
     }
-    if (rc == 0) {
+    /* the end of the input is that of the job, unless there is another run */
+    if (rc == 0 && !opt.state) {
         ep_calls_finish(run->in.calls);
         ep_watch_finish(run->in.watch);
     }
@@ -248,6 +275,10 @@ static void tell(const struct run *run)
                 (unsigned long long)run->in.steps,
                 (unsigned long long)run->in.probes);
     ep_calls_sum(run->in.calls, &s);
+    s.known += ep_watch_known(run->in.watch);
+    if (opt.state)
+        ep_cli_warn("%llu records were known already",
+                    (unsigned long long)s.known);
     if (!s.calls)
         return;
     ep_cli_warn("%llu calls, %llu of them of no known rank; %llu iterations",
@@ -280,10 +311,25 @@ static struct ep_watch *new_watch(struct run *run, struct ep_error *err)
     return ep_watch_new(&config, on_finding, run, err);
 }
 
+/* --state: what the run before knew. */
+static int open_state(struct run *run, struct ep_error *err)
+{
+    int64_t loaded = ep_keeper_open(&run->keeper, opt.state, err);
+
+    if (loaded < 0)
+        return (int)loaded;
+    if (opt.state && opt.io.verbose && loaded)
+        ep_cli_warn("going on with state %s (%lld bytes)", opt.state,
+                    (long long)loaded);
+    else if (opt.state && opt.io.verbose)
+        ep_cli_warn("beginning anew: there is no state %s yet", opt.state);
+    return 0;
+}
+
 /* All of the input, and what comes behind it. */
 static int run_open(struct run *run, struct ep_error *err)
 {
-    int rc = detect(run, err);
+    int rc = detect(run, err), status;
     const struct ep_buf *said = NULL;
     const char *idle =
         ep_tally_found(run->tally) ? NULL : ep_intake_idle(&run->in);
@@ -301,13 +347,23 @@ static int run_open(struct run *run, struct ep_error *err)
     }
     if (opt.io.verbose)
         tell(run);
-    rc = ep_filter_close(&run->io, rc, idle, ep_tally_found(run->tally), err);
+    status =
+        ep_filter_close(&run->io, rc, idle, ep_tally_found(run->tally), err);
     ep_buf_free(&why);
-    return rc;
+    /* what was not told is to be found again */
+    if (rc == 0 && !run->io.lost && run->keeper.dirty &&
+        ep_keeper_write(&run->keeper, err) < 0) {
+        ep_cli_error(err);
+        status = ep_cli_trouble();
+    }
+    return status;
 }
 
 static int run_all(const char *const *paths, int n, struct ep_error *err)
 {
+    const struct ep_state_options same = {
+        opt.min_change, opt.confirm, opt.window, opt.io.world,
+        opt.hazard,     opt.z,       opt.spike,  opt.hang};
     struct run run = {.held = NULL};
     int rc;
 
@@ -319,8 +375,9 @@ static int run_all(const char *const *paths, int n, struct ep_error *err)
         ep_watch_use_comms(run.in.watch, run.in.comms);
     }
     ep_signs_init(&run.in.signs, opt.iterations ? NULL : run.in.watch);
-    opt.io.idle = ep_signs_idle;
-    opt.io.idle_ctx = &run.in.signs;
+    opt.io.idle = on_idle;
+    opt.io.idle_ctx = &run;
+    opt.io.stoppable = opt.state != NULL;
     run.in.calls_only = opt.iterations;
     run.in.calls = opt.iterations ? ep_calls_new(on_iteration, &run)
                                   : ep_calls_new(ep_intake_iteration, &run.in);
@@ -328,7 +385,12 @@ static int run_all(const char *const *paths, int n, struct ep_error *err)
     run.pick = opt.explain ? ep_pick_new(opt.explain) : NULL;
     if (opt.io.format == EP_CLI_NAGIOS)
         ep_cli_divert(keep_message, run.tally);
-    rc = ep_filter_open(&run.io, &opt.io, paths, n, err);
+    run.in.resumable = opt.state != NULL;
+    run.keeper.what =
+        (struct ep_state){&same, run.in.calls, run.in.comms, run.in.watch};
+    rc = open_state(&run, err);
+    if (rc == 0)
+        rc = ep_filter_open(&run.io, &opt.io, paths, n, err);
     if (opt.io.format == EP_CLI_NAGIOS && rc == 0) {
         run.io.at_end = print_check;
         run.io.at_end_ctx = &run;
@@ -337,6 +399,7 @@ static int run_all(const char *const *paths, int n, struct ep_error *err)
     }
     if (rc == 0)
         rc = run_open(&run, err);
+    ep_keeper_close(&run.keeper);
     ep_calls_free(run.in.calls);
     ep_tally_free(run.tally);
     ep_pick_free(run.pick);
@@ -359,6 +422,8 @@ static const char *check_options(void)
         return opt.io.format == EP_CLI_TEXT
                    ? "cannot use --iterations with text: it prints records"
                    : "cannot use --iterations with nagios: it prints records";
+    if (opt.iterations && opt.state)
+        return "cannot use --state with --iterations: nothing is judged";
     if (opt.explain && (opt.tee || opt.iterations))
         return "cannot use --explain with --tee or --iterations";
     if (opt.explain && opt.io.format != EP_CLI_TEXT &&

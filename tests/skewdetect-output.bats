@@ -52,14 +52,14 @@ grammar() {
     [ "${lines[1]}" = "0 onsets, 0 reliefs, 0 spikes in 320 step and 0 probe records" ]
     slow 1.3
     check 1 r?
-    [[ $line == "SKEWDETECT WARNING - 1 straggler: rank=1 1.3"*"x since step 41 | stragglers=1;0;;0 worst=1.3"* ]]
+    [[ $line == "SKEWDETECT WARNING - 1 straggler: rank=1 1.3"*"x since step 41 | stragglers=1;0;;0 worst=1.29"* ]]
     [[ $output == *$'\nslow: rank=1 1.3'*$'\n  compute: busy per micro-batch '* ]]
     slow 2
     check 2 r?
     [[ $line == "SKEWDETECT CRITICAL - 1 straggler: rank=1 2.0"* ]]
     check 1 --critical 2.5 r?
     check 0 --critical 3 --warning 2.5 r?
-    [[ $line == "SKEWDETECT OK - 1 straggler: "*" worst=2"*";2.5;3;1 "* ]]
+    [[ $line == "SKEWDETECT OK - 1 straggler: "*" worst=1.99"*";2.5;3;1 "* ]]
     # to a file, whole
     run -2 skewdetect -f nagios -o check r?
     [ -z "$output" ]

@@ -69,11 +69,9 @@ steps() {
         [ "$(jq -r 'select(.kind == "onset" and .scope == "rank")
             | [.id, .step, (.factor * 10 | round / 10)] | join(" ")' \
             <<<"$output")" = "rank=3 $from 1.5" ]
-        [ "$(jq -r 'select(.kind == "onset" and .scope == "job") | .step' \
-            <<<"$output")" = "$from" ]
         [ "$(jq -r 'select(.kind == "relief") | [.scope, .step] | join(" ")' \
             <<<"$output" | sort | xargs)" = \
-            "job $((from + 40)) rank $((from + 40))" ]
+            "rank $((from + 40))" ]
     done
 }
 
@@ -81,7 +79,7 @@ steps() {
     steps 60 1.2 1 3 60 200 2.5
     run -0 --separate-stderr skewdetect steps.jsonl
     [ "$(jq -r 'select(.kind == "onset") | [.scope, .step] | join(" ")' \
-        <<<"$output" | sort | xargs)" = "job 60 rank 60" ]
+        <<<"$output" | sort | xargs)" = "rank 60" ]
 }
 
 @test "slow from the first step is found in the fifth" {

@@ -65,6 +65,7 @@ struct ep_input {
     struct ep_error late; /* code != 0: report it after the data */
     void (*on_wait)(void *ctx);
     void *on_wait_ctx;
+    const volatile sig_atomic_t *stop; /* NULL: never */
 };
 
 /* The path as messages have it. */
@@ -165,6 +166,11 @@ void ep_input_on_wait(struct ep_input *in, void (*fn)(void *ctx), void *ctx)
 {
     in->on_wait = fn;
     in->on_wait_ctx = ctx;
+}
+
+void ep_input_stop(struct ep_input *in, const volatile sig_atomic_t *stop)
+{
+    in->stop = stop;
 }
 
 int ep_input_follow(struct ep_input *in, struct ep_error *err)
@@ -304,8 +310,13 @@ static ssize_t read_some(struct ep_input *in, void *dst, size_t cap,
 
     if (in->follow)
         return read_followed(in, dst, cap, err);
-    for (int ms = 0; in->on_wait && would_wait(in, ms); ms = WAIT_MS)
+    for (int ms = 0; in->on_wait && would_wait(in, ms); ms = WAIT_MS) {
         in->on_wait(in->on_wait_ctx);
+        if (in->stop && *in->stop) {
+            in->ended = true;
+            return 0;
+        }
+    }
     if (in->url) {
         n = ep_url_read(in->url, dst, cap, err);
         in->failed = n < 0;

@@ -18,6 +18,7 @@
 
 #include "base/err.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -96,6 +97,12 @@ int ep_input_follow(struct ep_input *in, struct ep_error *err) EP_MUST_USE;
  * fast as its buffers. fn may not use in.
  */
 void ep_input_on_wait(struct ep_input *in, void (*fn)(void *ctx), void *ctx);
+
+/*
+ * Where a read waits, and the hook is called, *stop is looked at: once it is
+ * true the input is at its end. A signal handler sets it.
+ */
+void ep_input_stop(struct ep_input *in, const volatile sig_atomic_t *stop);
 
 /*
  * How far: bytes read of the file as it is stored, and its size. False if the

@@ -106,6 +106,11 @@ const char *ep_intern_name(const struct ep_intern *t, size_t i)
     return t->v[i].name;
 }
 
+struct ep_span ep_intern_span(const struct ep_intern *t, size_t i)
+{
+    return (struct ep_span){t->v[i].name, t->v[i].len};
+}
+
 size_t ep_intern_count(const struct ep_intern *t)
 {
     return t->n;

@@ -25,6 +25,9 @@ long ep_intern_add(struct ep_intern *t, struct ep_span s, size_t max);
 /* The string of a number that ep_intern_add gave; lives as long as t. */
 const char *ep_intern_name(const struct ep_intern *t, size_t i);
 
+/* The same, with its length: NULs within are part of it. */
+struct ep_span ep_intern_span(const struct ep_intern *t, size_t i);
+
 size_t ep_intern_count(const struct ep_intern *t);
 
 #endif

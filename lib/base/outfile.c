@@ -61,6 +61,11 @@ FILE *ep_outfile_stream(struct ep_outfile *out)
     return out->f;
 }
 
+bool ep_outfile_is_whole(const struct ep_outfile *out)
+{
+    return out->temp.path && !out->direct;
+}
+
 bool ep_outfile_ok(struct ep_outfile *out, bool flush)
 {
     if (!out->errnum && ferror(out->f))

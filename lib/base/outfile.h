@@ -31,6 +31,9 @@ struct ep_outfile *ep_outfile_open(const char *path,
 /* Where to write. Borrowed; do not fclose it. */
 FILE *ep_outfile_stream(struct ep_outfile *out);
 
+/* Is it put in place as a whole, at the end? */
+bool ep_outfile_is_whole(const struct ep_outfile *out);
+
 /*
  * Is all well so far? flush: after pushing out what is buffered. Call it
  * after writes, while errno is fresh: the reason of the first failure is kept

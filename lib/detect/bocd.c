@@ -28,6 +28,7 @@
 #define LOG_TINY (-600.0) /* exp of less counts as zero: no denormals */
 #define TINY 1e-250
 
+/* Saved by ep_bocd_archive. */
 struct ep_bocd {
     double hazard;
     double kappa0, alpha0;
@@ -205,4 +206,23 @@ size_t ep_bocd_posterior(const struct ep_bocd *b, const double **prob)
 {
     *prob = b->prob;
     return b->len;
+}
+
+/* The other fields come from the configuration; weight is room. */
+void ep_bocd_archive(struct ep_archive *a, struct ep_bocd *b)
+{
+    double sum = 0;
+
+    b->len = (unsigned)ep_archive_u64(a, b->len, b->window);
+    for (unsigned r = 0; r < b->len; r++) {
+        b->prob[r] = ep_archive_finite(a, b->prob[r]);
+        b->mean[r] = ep_archive_finite(a, b->mean[r]);
+        b->q[r] = ep_archive_finite(a, b->q[r]);
+        b->log_s[r] = ep_archive_finite(a, b->log_s[r]);
+        ep_archive_require(a, b->prob[r] >= 0 && b->q[r] > 0,
+                           "a probability or variance is negative");
+        sum += b->prob[r];
+    }
+    ep_archive_require(a, fabs(sum - 1) < 1e-6,
+                       "probabilities do not add up to 1");
 }

@@ -32,6 +32,7 @@
 #ifndef EP_DETECT_BOCD_H
 #define EP_DETECT_BOCD_H
 
+#include "base/archive.h"
 #include "base/err.h"
 
 #include <stddef.h>
@@ -83,5 +84,8 @@ unsigned ep_bocd_map(const struct ep_bocd *b);
  * next push.
  */
 size_t ep_bocd_posterior(const struct ep_bocd *b, const double **prob);
+
+/* Save or load what it has seen; b has to be of the same configuration. */
+void ep_bocd_archive(struct ep_archive *a, struct ep_bocd *b);
 
 #endif

@@ -2,66 +2,13 @@
 /* calls.c - the steps of a job from the calls of its ranks; see calls.h. */
 #include "config.h"
 
-#include "detect/calls.h"
+#include "detect/calls_impl.h"
 
-#include "base/intern.h"
 #include "base/mem.h"
-#include "detect/period.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define JOBS_MAX 4096
-#define MARKS 512     /* iterations of a job whose beginnings are kept */
-#define COMMS_MAX 255 /* communicators of a rank that are told apart */
-
-struct caller {
-    struct job *job;
-    struct ep_period *period;
-    char *host;              /* NULL if not known */
-    int64_t rank, pid, step; /* step: of the last iteration; -1: none */
-    bool learned;
-    /* hashes of the communicators in the order of their coming */
-    uint64_t *comms;
-    uint32_t ncomms, cap, last;
-};
-
-/* An iteration of the job: when it began. */
-struct mark {
-    int64_t step;
-    double ts;
-};
-
-struct held {
-    struct caller *who;
-    struct ep_iteration it;
-};
-
-struct job {
-    struct ep_calls *all;
-    char *name;
-    size_t len;
-    struct caller **rank; /* [cap], NULL where none */
-    size_t cap, n, learned;
-    bool muted, flowing; /* flowing: nothing is held back any more */
-    double first_ts;     /* of its first call; NaN */
-    struct mark *marks;  /* a ring by step; [MARKS] */
-    int64_t oldest, newest;
-    struct held *held;
-    size_t nheld, held_cap;
-};
-
-struct ep_calls {
-    ep_calls_fn *fn;
-    void *ctx;
-    struct ep_period_table *table;
-    struct ep_intern *names;
-    struct job **jobs;
-    size_t cap;
-    struct job *last;
-    uint64_t calls, unranked, iterations;
-};
 
 struct ep_calls *ep_calls_new(ep_calls_fn *fn, void *ctx)
 {
@@ -291,8 +238,8 @@ static struct job *find_job(struct ep_calls *c, struct ep_span name,
         return j;
     i = ep_intern_add(c->names, name, JOBS_MAX);
     if (i < 0) {
-        (void)ep_error_set(err, EP_ELIMIT, "calls of more than %d jobs",
-                           JOBS_MAX);
+        (void)ep_error_set(err, EP_ELIMIT,
+                           "steps or calls of more than %d jobs", JOBS_MAX);
         return NULL;
     }
     if ((size_t)i == known) {
@@ -323,7 +270,7 @@ static struct caller *find_caller(struct job *j, const struct ep_call *call)
     who->rank = call->rank;
     who->pid = call->pid;
     who->step = -1;
-    who->period = ep_period_new(j->all->table);
+    who->top = (double)NAN;
     j->n++;
     return who;
 }
@@ -333,11 +280,42 @@ static void restart(struct caller *who, int64_t pid)
 {
     if (who->pid >= 0) {
         who->ncomms = who->last = 0;
-        ep_period_break(who->period);
+        if (who->period)
+            ep_period_break(who->period);
         free(who->host); /* perhaps it is elsewhere now */
         who->host = NULL;
     }
     who->pid = pid;
+}
+
+/*
+ * Was the call taken before the state was saved, and comes again since the input
+ * is read from its beginning? Those of before are all up to the first with the
+ * highest time that was seen, and as many more as were counted since then; so
+ * calls that overlap, or have the same time, are told apart as well. What is
+ * later than all of before is new, and all behind it.
+ */
+static bool is_old(struct caller *who, double ts)
+{
+    if (!who->old_left || ts > who->old_top) {
+        who->old_left = 0;
+        return false;
+    }
+    if (isnan(ts) && !who->again)
+        return false;
+    who->again = true;
+    who->old_tail = who->old_tail || ts == who->old_top;
+    who->old_left -= who->old_tail;
+    return true;
+}
+
+static void count_call(struct caller *who, double ts)
+{
+    if (isfinite(ts) && !(ts <= who->top)) {
+        who->top = ts;
+        who->behind = 0;
+    }
+    who->behind += !isnan(who->top);
 }
 
 static bool is_settled(const struct job *j, double ts)
@@ -346,7 +324,33 @@ static bool is_settled(const struct job *j, double ts)
            j->nheld >= EP_CALLS_HELD;
 }
 
-int ep_calls_take(struct ep_calls *c, const struct ep_call *call,
+static bool has_rank(const struct ep_call *call)
+{
+    return call->rank >= 0 && call->rank < EP_CALLS_RANKS;
+}
+
+int ep_calls_admit(struct ep_calls *c, const struct ep_call *call,
+                   struct ep_error *err)
+{
+    struct caller *who;
+    struct job *j;
+
+    if (!has_rank(call))
+        return 1;
+    j = find_job(c, call->job, err);
+    if (!j)
+        return EP_ELIMIT;
+    who = find_caller(j, call);
+    if (is_old(who, call->ts)) {
+        c->calls++;
+        c->known++;
+        return 0;
+    }
+    count_call(who, call->ts);
+    return 1;
+}
+
+int ep_calls_push(struct ep_calls *c, const struct ep_call *call,
                   struct ep_error *err)
 {
     struct ep_period_call x = {0, call->ts, call->dur, call->seq};
@@ -354,7 +358,7 @@ int ep_calls_take(struct ep_calls *c, const struct ep_call *call,
     struct job *j;
 
     c->calls++;
-    if (call->rank < 0 || call->rank >= EP_CALLS_RANKS) {
+    if (!has_rank(call)) {
         c->unranked++;
         return 0;
     }
@@ -364,6 +368,8 @@ int ep_calls_take(struct ep_calls *c, const struct ep_call *call,
     if (j->muted)
         return 0;
     who = find_caller(j, call);
+    if (!who->period)
+        who->period = ep_period_new(c->table);
     if (call->pid >= 0 && call->pid != who->pid)
         restart(who, call->pid);
     if (!who->host && call->host.len)
@@ -375,6 +381,14 @@ int ep_calls_take(struct ep_calls *c, const struct ep_call *call,
     if (!j->flowing && is_settled(j, call->ts))
         flow(j);
     return 0;
+}
+
+int ep_calls_take(struct ep_calls *c, const struct ep_call *call,
+                  struct ep_error *err)
+{
+    int rc = ep_calls_admit(c, call, err);
+
+    return rc > 0 ? ep_calls_push(c, call, err) : rc;
 }
 
 int ep_calls_mute(struct ep_calls *c, struct ep_span job, struct ep_error *err)
@@ -393,7 +407,7 @@ void ep_calls_finish(struct ep_calls *c)
         struct job *j = c->jobs[i];
 
         for (size_t k = 0; k < j->cap; k++)
-            if (j->rank[k])
+            if (j->rank[k] && j->rank[k]->period)
                 ep_period_finish(j->rank[k]->period, on_iteration, j->rank[k]);
         flow(j);
     }
@@ -407,13 +421,14 @@ void ep_calls_sum(const struct ep_calls *c, struct ep_calls_summary *out)
         .calls = c->calls,
         .unranked = c->unranked,
         .iterations = c->iterations,
+        .known = c->known,
         .patterns = ep_period_table_count(c->table),
     };
     for (size_t i = 0; i < ep_intern_count(c->names); i++)
         for (size_t k = 0; k < c->jobs[i]->cap; k++) {
             const struct caller *who = c->jobs[i]->rank[k];
 
-            if (!who)
+            if (!who || !who->period)
                 continue;
             ep_period_state(who->period, &s);
             out->ranks++;

@@ -20,6 +20,7 @@
 #ifndef EP_DETECT_CALLS_H
 #define EP_DETECT_CALLS_H
 
+#include "base/archive.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "detect/place.h"
@@ -58,9 +59,21 @@ void ep_calls_free(struct ep_calls *c); /* NULL allowed */
 
 /*
  * One call, in the order of the rank. Without a rank it is counted only. Errors:
- * EP_ELIMIT (more than 4096 jobs). Cost: that of ep_period_push, and 20 ns.
+ * EP_ELIMIT (more than 65536 jobs). Cost: that of ep_period_push, and 20 ns.
  */
 int ep_calls_take(struct ep_calls *c, const struct ep_call *call,
+                  struct ep_error *err) EP_MUST_USE;
+
+/*
+ * The two halves of that, for who has more to do with a call than to find steps.
+ * Each call is admitted once: 1 if it is new, 0 if it was taken before the state
+ * was saved, and comes again (ep_calls_archive): then it is nothing to anybody;
+ * or EP_ELIMIT. That is known of jobs that are muted too. A new one is pushed
+ * behind that.
+ */
+int ep_calls_admit(struct ep_calls *c, const struct ep_call *call,
+                   struct ep_error *err) EP_MUST_USE;
+int ep_calls_push(struct ep_calls *c, const struct ep_call *call,
                   struct ep_error *err) EP_MUST_USE;
 
 /*
@@ -73,9 +86,19 @@ int ep_calls_mute(struct ep_calls *c, struct ep_span job,
 /* No more calls: give out what is held back. */
 void ep_calls_finish(struct ep_calls *c);
 
+/*
+ * Save or load what is known and held back; c is new when it is loaded into, and
+ * has to be freed even if the archive failed. It goes on as the saved one would
+ * have. Calls that are fed again because the input is read from its beginning
+ * are passed over: those of a rank up to the last one taken (calls without ts
+ * only between such). The summary counts from the load on.
+ */
+void ep_calls_archive(struct ep_archive *a, struct ep_calls *c);
+
 struct ep_calls_summary {
     uint64_t calls, unranked; /* unranked: that told no rank, or too high */
     uint64_t iterations;      /* given out */
+    uint64_t known;           /* calls passed over, see ep_calls_archive */
     uint64_t ranks, learned;  /* learned: whose period is known */
     uint64_t by_gaps, each;   /* of them by gaps; of whom each call is one */
     uint32_t least, most;     /* calls of an iteration; 0 if none is known */

@@ -12,18 +12,14 @@
  */
 #include "config.h"
 
-#include "detect/changepoint.h"
+#include "detect/changepoint_impl.h"
 
 #include "base/mem.h"
 #include "base/stats.h"
-#include "detect/bocd.h"
-#include "detect/spikes.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define EP_RING 64 /* samples, and bits of a mask */
 
 #define SE_MEDIAN 1.2533141373155003 /* sqrt(pi / 2): of a median, in sigma */
 #define WARMUP_SCATTER 0.15          /* sigma of a level, at most */
@@ -37,41 +33,6 @@
 #define BOCD_KAPPA 0.05 /* prior: new levels lie within some 5 sigma ... */
 #define BOCD_ALPHA 1.0
 #define BOCD_BETA 4e-4 /* ... of the present one, and sigma is about 2 % */
-
-enum state { WARMUP, HEALTHY, SLOW };
-
-struct level { /* and the number of samples it rests on */
-    double x;
-    unsigned n;
-};
-
-struct ep_changepoint {
-    struct ep_changepoint_config c;
-    struct ep_bocd *bocd;
-    double min_log; /* log(1 + min_change) */
-    uint64_t total; /* samples taken */
-    enum state state;
-    unsigned episode;   /* of the last onset */
-    struct level best;  /* healthy */
-    struct level mark;  /* of the last event; thresholds refer to it */
-    double sigma;       /* noise */
-    unsigned seg;       /* samples of this segment, at most EP_RING */
-    unsigned proposal;  /* samples since BOCD's last proposal */
-    double up, down;    /* thresholds of an onset and of a relief */
-    uint64_t hi, lo;    /* bits: x >= up, x <= down */
-    uint64_t low, near; /* bits: below the best level, or close to it */
-    double left_ts;     /* the sample at which the best level was left */
-    int64_t left_step;
-    double pos; /* position of the latest sample, in iterations */
-    /* The spike under way. */
-    unsigned spike_n; /* samples since its start, 0: none */
-    double spike_peak, spike_pos, spike_ts;
-    int64_t spike_step;
-    struct ep_spikes spikes;
-    double x[EP_RING];
-    double ts[EP_RING];
-    int64_t step[EP_RING];
-};
 
 static unsigned slot(const struct ep_changepoint *cp, unsigned back)
 {

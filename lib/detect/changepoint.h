@@ -62,6 +62,7 @@
 #ifndef EP_DETECT_CHANGEPOINT_H
 #define EP_DETECT_CHANGEPOINT_H
 
+#include "base/archive.h"
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -131,6 +132,12 @@ void ep_changepoint_free(struct ep_changepoint *cp);
  */
 int ep_changepoint_push(struct ep_changepoint *cp, double ts, int64_t step,
                         double value, struct ep_change *out) EP_MUST_USE;
+
+/*
+ * Save or load all that it knows; cp has to be of the configuration of the one
+ * that was saved. What it says afterwards is what that one would have said.
+ */
+void ep_changepoint_archive(struct ep_archive *a, struct ep_changepoint *cp);
 
 /* Median of the last 5 samples, seconds; NaN before the first. */
 double ep_changepoint_level(const struct ep_changepoint *cp);

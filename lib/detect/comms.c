@@ -13,9 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RANK_COMMS 1024 /* communicators of a rank */
-#define ENDS 1024       /* peers of a member, each way */
-
 struct ep_comms *ep_comms_new(double min_change)
 {
     struct ep_comms *c = ep_calloc(1, sizeof *c);
@@ -123,8 +120,8 @@ struct comms_job *comms_job(const struct ep_comms *c, struct ep_span name)
     return NULL;
 }
 
-static struct comms_job *add_job(struct ep_comms *c, struct ep_span name,
-                                 struct ep_error *err)
+struct comms_job *comms_add_job(struct ep_comms *c, struct ep_span name,
+                                struct ep_error *err)
 {
     size_t known = ep_intern_count(c->names);
     struct comms_job *j;
@@ -153,7 +150,7 @@ static struct comms_job *add_job(struct ep_comms *c, struct ep_span name,
 
 /* ==== Ranks, communicators, members ==== */
 
-static struct comms_rank *find_rank(struct comms_job *j, int64_t rank)
+struct comms_rank *comms_find_rank(struct comms_job *j, int64_t rank)
 {
     size_t i = (size_t)rank, cap = j->ranks;
 
@@ -226,6 +223,11 @@ static struct comms_group *find_group(struct comms_job *j, struct ep_span name,
     return g;
 }
 
+struct comms_group *comms_find_group(struct comms_job *j, struct ep_span name)
+{
+    return find_group(j, name, hash_of(name));
+}
+
 /* All are heard, or there is a new one: for now it is not known who is all. */
 static void settle(struct comms_group *g)
 {
@@ -236,8 +238,8 @@ static void settle(struct comms_group *g)
         g->nranks > 0 && g->n >= (size_t)g->nranks ? (uint32_t)g->n : 0;
 }
 
-/* Rank m->rank is member m->comm_rank of its group: was it another? */
-static bool join(struct comms_group *g, struct comms_member *m)
+/* A place for m->comm_rank in its group. */
+static bool make_place(struct comms_group *g, const struct comms_member *m)
 {
     size_t i = (size_t)m->comm_rank, cap = g->cap ? g->cap : 2;
 
@@ -250,13 +252,51 @@ static bool join(struct comms_group *g, struct comms_member *m)
         memset(g->member + g->cap, 0, (cap - g->cap) * sizeof(void *));
         g->cap = cap;
     }
-    if (!g->member[i])
-        g->n++;
-    else if (g->member[i]->rank != m->rank)
-        g->mixed = true;
-    g->member[i] = m;
-    settle(g);
     return true;
+}
+
+/* Rank m->rank is member m->comm_rank of its group: was it another? */
+static void join(struct comms_group *g, struct comms_member *m)
+{
+    struct comms_member **at = &g->member[m->comm_rank];
+
+    if (!*at)
+        g->n++;
+    else if ((*at)->rank != m->rank)
+        g->mixed = true;
+    *at = m;
+    settle(g);
+}
+
+/* A member of a group that has a place for it; NULL if there is no room. */
+static struct comms_member *make_member(struct comms_group *g, int32_t rank,
+                                        int32_t comm_rank)
+{
+    struct comms_member *m;
+
+    if (comms_full(g->job->all, sizeof *m + sizeof *g->job->rank[rank]->in))
+        return NULL;
+    m = ep_calloc(1, sizeof *m);
+    m->group = g;
+    m->comm_rank = comm_rank;
+    m->rank = rank;
+    m->seq = -1;
+    m->ts = -(double)INFINITY;
+    if (!make_place(g, m)) {
+        free_member(m);
+        return NULL;
+    }
+    return m;
+}
+
+static void put(struct comms_rank *r, struct comms_member *m)
+{
+    if (r->n == r->cap) {
+        r->cap = r->cap ? 2 * r->cap : 4;
+        r->in = ep_realloc(r->in, r->cap, sizeof *r->in);
+    }
+    r->last = r->n;
+    r->in[r->n++] = (struct comms_place){m->group->hash, m};
 }
 
 static struct comms_member *new_member(struct comms_job *j,
@@ -265,27 +305,36 @@ static struct comms_member *new_member(struct comms_job *j,
                                        uint64_t hash)
 {
     struct comms_group *g = find_group(j, call->comm, hash);
+    struct comms_member *m = NULL;
+
+    if (g && r->n < COMMS_OF_RANK)
+        m = make_member(g, (int32_t)call->rank, (int32_t)call->comm_rank);
+    if (!m)
+        return NULL;
+    join(g, m);
+    put(r, m);
+    return m;
+}
+
+struct comms_member *comms_add_member(struct comms_group *g,
+                                      struct comms_rank *r, int32_t rank,
+                                      int32_t comm_rank, bool last)
+{
     struct comms_member *m;
 
-    if (!g || r->n == RANK_COMMS ||
-        comms_full(j->all, sizeof *m + sizeof *r->in))
+    for (uint32_t i = 0; i < r->n; i++)
+        if (r->in[i].member->group == g)
+            return NULL;
+    m = make_member(g, rank, comm_rank);
+    if (!m)
         return NULL;
-    m = ep_calloc(1, sizeof *m);
-    m->group = g;
-    m->comm_rank = (int32_t)call->comm_rank;
-    m->rank = (int32_t)call->rank;
-    m->seq = -1;
-    m->ts = -(double)INFINITY;
-    if (!join(g, m)) {
-        free_member(m);
+    put(r, m); /* owns it from here on */
+    if (last && g->member[comm_rank])
         return NULL;
+    if (last) {
+        g->member[comm_rank] = m;
+        g->n++;
     }
-    if (r->n == r->cap) {
-        r->cap = r->cap ? 2 * r->cap : 4;
-        r->in = ep_realloc(r->in, r->cap, sizeof *r->in);
-    }
-    r->last = r->n;
-    r->in[r->n++] = (struct comms_place){hash, m};
     return m;
 }
 
@@ -307,8 +356,8 @@ static struct comms_member *find_member(struct comms_job *j,
     return new_member(j, r, call, hash);
 }
 
-static struct comms_track *add_track(struct comms_group *g, int32_t src,
-                                     int32_t dst)
+struct comms_track *comms_add_track(struct comms_group *g, int32_t src,
+                                    int32_t dst)
 {
     struct comms_job *j = g->job;
     struct comms_track *t = comms_track_new(g, src, dst);
@@ -346,13 +395,13 @@ static struct comms_end *find_end(struct comms_member *m, int32_t peer,
 
     if (e)
         return e;
-    if (m->ends == ENDS || comms_full(g->job->all, sizeof *e))
+    if (m->ends == COMMS_ENDS || comms_full(g->job->all, sizeof *e))
         return NULL;
     if ((size_t)peer < g->cap && g->member[peer])
         other = lookup_end(g->member[peer], m->comm_rank, !send);
     t = other ? other->track
-              : add_track(g, send ? m->comm_rank : peer,
-                          send ? peer : m->comm_rank);
+              : comms_add_track(g, send ? m->comm_rank : peer,
+                                send ? peer : m->comm_rank);
     if (!t)
         return NULL;
     if (!(m->ends & (m->ends - 1))) /* a power of 2: full */
@@ -453,7 +502,7 @@ static struct comms_track *first_collective(struct comms_group *g,
 {
     if (g->track)
         return g->track;
-    g->track = add_track(g, -1, -1);
+    g->track = comms_add_track(g, -1, -1);
     if (!g->track)
         return NULL;
     g->nranks = call->nranks;
@@ -481,7 +530,7 @@ static bool take(struct comms_job *j, const struct ep_call *call)
 {
     struct comms_arrival a = {-1, call->bytes, (int32_t)call->comm_rank,
                               0,  call->ts,    call->dur};
-    struct comms_rank *r = find_rank(j, call->rank);
+    struct comms_rank *r = comms_find_rank(j, call->rank);
     struct comms_member *m;
 
     if (!r)
@@ -513,7 +562,7 @@ int ep_comms_take(struct ep_comms *c, const struct ep_call *call,
         c->sum.unused++;
         return 0;
     }
-    j = add_job(c, call->job, err);
+    j = comms_add_job(c, call->job, err);
     if (!j)
         return EP_ELIMIT;
     if (isnan(j->first) || call->ts < j->first)

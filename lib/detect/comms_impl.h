@@ -19,7 +19,13 @@ enum {
     COMMS_KINDS = 8,  /* classes of a series that are told apart */
     COMMS_LATES = 32, /* last to arrive: runs of calls that are kept */
     COMMS_RUN = 8,
+    COMMS_SLOTS = 8, /* calls of a series that may be awaited, at first */
+    COMMS_SLOTS_MAX = 256,
+    COMMS_OF_RANK = 1024, /* communicators of a rank */
+    COMMS_ENDS = 1024,    /* peers of a member, each way */
 };
+
+/* What the structs below hold is saved by comms_archive.c. */
 
 /* Means of 2^level calls; t: of the last call in it. A ring. */
 struct comms_level {
@@ -68,6 +74,7 @@ struct comms_late {
 /* Transfers of a communicator, or from one rank of it to another. */
 struct comms_track {
     struct comms_group *group;
+    size_t at;        /* in the job's, while they are saved or loaded */
     int32_t src, dst; /* comm_ranks; -1: all ranks, a collective */
     struct comms_slot *slot;
     uint32_t slots, lost; /* slots: a power of 2 */
@@ -104,6 +111,7 @@ struct comms_member {
 
 struct comms_group {
     struct comms_job *job;
+    size_t at; /* as of a track */
     char *name;
     size_t len;
     uint64_t hash;
@@ -156,6 +164,24 @@ struct ep_comms {
 
 /* NULL: no such job. */
 struct comms_job *comms_job(const struct ep_comms *c, struct ep_span name);
+
+/* New if it was not there; NULL: there are too many. */
+struct comms_job *comms_add_job(struct ep_comms *c, struct ep_span name,
+                                struct ep_error *err);
+
+/* New ones if they were not there; NULL if there is no room. */
+struct comms_rank *comms_find_rank(struct comms_job *j, int64_t rank);
+struct comms_group *comms_find_group(struct comms_job *j, struct ep_span name);
+struct comms_track *comms_add_track(struct comms_group *g, int32_t src,
+                                    int32_t dst);
+
+/*
+ * A member that was saved: of a rank, not in it yet; last: the last that came to
+ * its place. NULL if it or another is there already, or there is no room.
+ */
+struct comms_member *comms_add_member(struct comms_group *g,
+                                      struct comms_rank *r, int32_t rank,
+                                      int32_t comm_rank, bool last);
 
 /* Would more bytes be too many? */
 bool comms_full(struct ep_comms *c, size_t more);

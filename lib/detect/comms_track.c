@@ -14,8 +14,6 @@
 #include <string.h>
 
 enum {
-    SLOTS = 8, /* calls of a series that may be awaited, at first */
-    SLOTS_MAX = 256,
     SLOTS_HUGE = 16, /* of which there are many */
     TRACKS_HUGE = 4096,
     SETTLED = 16, /* calls without a new member: these are all that tell */
@@ -32,7 +30,7 @@ struct comms_track *comms_track_new(struct comms_group *g, int32_t src,
                                     int32_t dst)
 {
     size_t bytes = sizeof(struct comms_track) + sizeof(void *) +
-                   SLOTS * sizeof(struct comms_slot);
+                   COMMS_SLOTS * sizeof(struct comms_slot);
     struct comms_track *t;
 
     if (comms_full(g->job->all, bytes))
@@ -41,8 +39,8 @@ struct comms_track *comms_track_new(struct comms_group *g, int32_t src,
     t->group = g;
     t->src = src;
     t->dst = dst;
-    t->slot = ep_calloc(SLOTS, sizeof *t->slot);
-    t->slots = SLOTS;
+    t->slot = ep_calloc(COMMS_SLOTS, sizeof *t->slot);
+    t->slots = COMMS_SLOTS;
     t->want = src < 0 ? 0 : 2;
     t->mixed = -(double)INFINITY;
     t->past.best = (float)INFINITY;
@@ -235,7 +233,7 @@ static void grow_slots(struct comms_track *t)
 {
     struct comms_job *j = t->group->job;
     uint32_t was = t->slots,
-             most = j->tracks > TRACKS_HUGE ? SLOTS_HUGE : SLOTS_MAX;
+             most = j->tracks > TRACKS_HUGE ? SLOTS_HUGE : COMMS_SLOTS_MAX;
     struct comms_slot *slot;
 
     t->lost = 0;

@@ -2,11 +2,9 @@
 /* gauges.c - see gauges.h. */
 #include "config.h"
 
-#include "detect/gauges.h"
+#include "detect/gauges_impl.h"
 
-#include "base/intern.h"
 #include "base/mem.h"
-#include "detect/growth.h"
 
 #include <float.h>
 #include <math.h>
@@ -15,49 +13,6 @@
 
 /* Of the runs these are never merged. */
 #define RECENT 6
-
-struct run {
-    double from, to; /* ts of the first and of the last reading */
-    float value;
-    uint32_t n;
-};
-
-/* One sensor of a device. */
-struct trace {
-    struct run *v; /* oldest first */
-    unsigned char n, cap;
-    unsigned char how; /* enum ep_sensor_how */
-    double total;      /* of a count: all increases so far */
-    /* of a rate: increases at one ts wait for the next */
-    double grown, ts, last_ts;
-};
-
-struct ep_gauge_device {
-    struct trace *trace[EP_SENSORS];    /* NULL: never read */
-    const struct ep_gauge_device *user; /* of a rank: its GPU */
-    int64_t gpus;                       /* of a host: told by an index */
-    size_t number;
-};
-
-/* Who the last reading was of: many sensors of one come together. */
-struct last {
-    size_t job;
-    int64_t rank, gpu_index;
-    size_t host_len, gpu_len;
-    char host[64], gpu[48];
-    struct ep_gauge_device *device; /* NULL: nobody */
-};
-
-struct ep_gauges {
-    struct last last;
-    struct ep_intern *names;          /* of devices; one may have several */
-    struct ep_gauge_device **by_name; /* [names] */
-    size_t names_cap;
-    struct ep_gauge_device **devices;
-    size_t ndevices, devices_cap;
-    struct ep_growth growth;
-    struct ep_buf key;
-};
 
 struct ep_gauges *ep_gauges_new(void)
 {
@@ -128,6 +83,17 @@ static void name_text(struct ep_gauges *g, char kind, struct ep_span text)
     ep_buf_add(&g->key, text.ptr, text.len);
 }
 
+struct ep_gauge_device *ep_gauges_add(struct ep_gauges *g)
+{
+    struct ep_gauge_device *d = ep_calloc(1, sizeof *d);
+
+    d->number = g->ndevices;
+    g->devices =
+        ep_grow(g->devices, &g->devices_cap, g->ndevices + 1, sizeof(void *));
+    g->devices[g->ndevices++] = d;
+    return d;
+}
+
 /* The device with the name in g->key, or NULL. */
 static struct ep_gauge_device *known(struct ep_gauges *g)
 {
@@ -152,13 +118,8 @@ named(struct ep_gauges *g, struct ep_gauge_device *d, struct ep_error *err)
     }
     if ((size_t)i < had)
         return g->by_name[i];
-    if (!d) {
-        d = ep_calloc(1, sizeof *d);
-        d->number = g->ndevices;
-        g->devices = ep_grow(g->devices, &g->devices_cap, g->ndevices + 1,
-                             sizeof(void *));
-        g->devices[g->ndevices++] = d;
-    }
+    if (!d)
+        d = ep_gauges_add(g);
     g->by_name = ep_grow(g->by_name, &g->names_cap, had + 1, sizeof(void *));
     g->by_name[i] = d;
     return d;
@@ -348,16 +309,30 @@ static void thin(struct trace *t)
     t->n = (unsigned char)n;
 }
 
+/* Are they one reading, as far as the run tells? */
+static bool is_alike(const struct run *r, const struct ep_sensor_kind *k,
+                     float v)
+{
+    double band = fmax(k->band, k->relative * fabs((double)v));
+
+    return fabs((double)v - r->value) <= band;
+}
+
+static float narrow(double value)
+{
+    return (float)fmin(fmax(value, -FLT_MAX), FLT_MAX);
+}
+
 static void push(struct trace *t, const struct ep_sensor_kind *k, double ts,
                  double value)
 {
     struct run *last = t->n ? &t->v[t->n - 1] : NULL;
-    float v = (float)fmin(fmax(value, -FLT_MAX), FLT_MAX);
-    double band = fmax(k->band, k->relative * fabs((double)v));
+    float v = narrow(value);
 
-    if (last && fabs((double)v - last->value) <= band) {
+    if (last && is_alike(last, k, v)) {
         last->to = ts;
-        last->n += last->n < UINT32_MAX;
+        /* how often a count was read is nothing: it may be read again */
+        last->n += last->n < UINT32_MAX && t->how != EP_SENSOR_COUNT;
         return;
     }
     if (t->n == EP_GAUGES_RUNS)
@@ -378,7 +353,7 @@ static void settle(struct trace *t, const struct ep_sensor_kind *k)
     t->grown = 0;
 }
 
-static struct trace *trace_of(struct ep_gauge_device *d, enum ep_sensor sensor,
+struct trace *ep_gauges_trace(struct ep_gauge_device *d, enum ep_sensor sensor,
                               enum ep_sensor_how how)
 {
     struct trace *t = d->trace[sensor];
@@ -386,26 +361,40 @@ static struct trace *trace_of(struct ep_gauge_device *d, enum ep_sensor sensor,
     if (!t) {
         t = d->trace[sensor] = ep_calloc(1, sizeof *t);
         t->how = (unsigned char)how;
-        t->ts = t->last_ts = (double)-INFINITY;
+        t->ts = t->last_ts = t->old_ts = (double)-INFINITY;
     }
     return t;
+}
+
+/*
+ * A reading of the time at which the state was saved: was it taken then? As far
+ * as runs tell: one like it was.
+ */
+static bool is_old(const struct trace *t, const struct ep_sensor_kind *k,
+                   double ts, double value)
+{
+    for (int i = 0; ts == t->old_ts && i < t->n; i++)
+        if (t->v[i].to == ts && is_alike(&t->v[i], k, narrow(value)))
+            return true;
+    return false;
 }
 
 static void take_level(struct ep_gauge_device *d, enum ep_sensor sensor,
                        enum ep_sensor_how how, double ts, double value)
 {
-    struct trace *t = trace_of(d, sensor, how);
+    struct trace *t = ep_gauges_trace(d, sensor, how);
 
     if (t->how != how || (t->n && ts < t->v[t->n - 1].to))
         return;
-    push(t, &ep_sensor_kinds[sensor], ts, value);
+    if (!is_old(t, &ep_sensor_kinds[sensor], ts, value))
+        push(t, &ep_sensor_kinds[sensor], ts, value);
 }
 
 static void take_growth(struct ep_gauges *g, struct ep_gauge_device *d,
                         const struct ep_sensor_name *row, struct ep_span name,
                         double ts, double value)
 {
-    struct trace *t = trace_of(d, row->sensor, row->how);
+    struct trace *t = ep_gauges_trace(d, row->sensor, row->how);
     const struct ep_sensor_kind *k = &ep_sensor_kinds[row->sensor];
     double grown;
 

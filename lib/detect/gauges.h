@@ -20,6 +20,7 @@
 #ifndef EP_DETECT_GAUGES_H
 #define EP_DETECT_GAUGES_H
 
+#include "base/archive.h"
 #include "base/err.h"
 #include "detect/sensors.h"
 
@@ -93,5 +94,12 @@ struct ep_gauge_stat {
 bool ep_gauge_device_stat(const struct ep_gauge_device *d,
                           enum ep_sensor sensor, double healthy, double since,
                           struct ep_gauge_stat *out);
+
+/*
+ * Save or load; g is new when it is loaded into, and has to be freed even if the
+ * archive failed. Readings that are taken again since the input is read from its
+ * beginning are passed over: of a sensor those not later than its last one was.
+ */
+void ep_gauges_archive(struct ep_archive *a, struct ep_gauges *g);
 
 #endif

@@ -73,3 +73,46 @@ double ep_growth_since(struct ep_growth *g, size_t device, struct ep_span name,
     c->last = value;
     return value >= last ? value - last : fmax(value, 0);
 }
+
+static int by_key(const void *pa, const void *pb)
+{
+    const struct ep_counter *a = pa, *b = pb;
+
+    return (a->key > b->key) - (a->key < b->key);
+}
+
+/* All of them by their keys: places depend on the order of their coming. */
+static struct ep_counter *sorted(const struct ep_growth *g)
+{
+    struct ep_counter *v = ep_calloc(g->n + 1, sizeof *v);
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->slots; i++)
+        if (g->v[i].key)
+            v[n++] = g->v[i];
+    qsort(v, n, sizeof *v, by_key);
+    return v;
+}
+
+void ep_growth_archive(struct ep_archive *a, struct ep_growth *g)
+{
+    struct ep_counter *v = a->saving ? sorted(g) : NULL;
+    size_t n = ep_archive_size(a, g->n, EP_GROWTH_MAX, 16);
+    uint64_t before = 0;
+
+    for (size_t i = 0; i < n && ep_archive_ok(a); i++) {
+        struct ep_counter c = v ? v[i] : (struct ep_counter){0, 0};
+
+        c.key = ep_archive_bits(a, c.key);
+        c.last = ep_archive_finite(a, c.last);
+        ep_archive_require(a, c.key > before, "counters are out of order");
+        before = c.key;
+        if (v || !ep_archive_ok(a))
+            continue;
+        if (2 * (g->n + 1) > g->slots)
+            more_slots(g);
+        *slot_of(g->v, g->slots, c.key) = c;
+        g->n++;
+    }
+    free(v);
+}

@@ -41,6 +41,7 @@ void ep_incident_set_kin(struct incident *in, enum kin kin,
     all->groups -= in->kin != KIN_RANK && in->like;
     in->kin = kin;
     in->like = like;
+    in->who.shown = like ? like : in->who.job->own;
     all->groups += in->kin != KIN_RANK && in->like;
     ep_incident_set_who(in, scope, id.ptr, like ? like->host : NULL,
                         kin == KIN_RANK && like ? like->rank : -1);

@@ -46,8 +46,6 @@
 #define QUIET_STEPS 16
 #define QUIET_MOST 256
 
-#define FACTOR_MOST 1e100
-
 /* Steps for which slow communication is looked for. */
 #define SEEK_STEPS 64
 
@@ -97,9 +95,14 @@ struct incident {
     struct ep_change rest; /* the relief that is held back */
     int seek;              /* steps for which its place is looked for */
     struct ep_change change;
-    int64_t again; /* step at which it is asked again what its ranks show; 0 */
-    bool early;    /* the pace of the job has not shown it yet */
+    int64_t recheck; /* step at which its ranks are asked again; 0 */
+    bool early;      /* the pace of the job has not shown it yet */
     double asked_ts; /* early: since when transfers are slow; NaN: the first */
+    /* of ranks: who shows it, how sure its cause is, how often that was told
+       better than at first */
+    struct series *shows;
+    double p_cause;
+    int again;
 };
 
 struct suspicion {
@@ -199,6 +202,13 @@ void ep_incident_fold(struct ep_watch *w, struct incident *in,
 void ep_incident_step(struct ep_watch *w, struct job *job, int64_t step,
                       double now);
 
+/* ---- incident_archive.c ------------------------------------------------ */
+
+/* All incidents of a job, whose series are there: a field more of a struct above
+   is one there. */
+void ep_incident_archive(struct ep_archive *a, struct ep_watch *w,
+                         struct job *job);
+
 /* ---- watch_incident.c -------------------------------------------------- */
 
 void ep_incident_suspect(struct ep_watch *w, const struct suspicion *x);
@@ -231,6 +241,21 @@ bool ep_incident_absorb(struct ep_watch *w, const struct suspicion *x);
 void ep_incident_place(struct ep_watch *w, const struct suspicion *x,
                        const double *y);
 
+/* ---- incident_why.c ---------------------------------------------------- */
+
+/* An onset of ranks, or that of an open one again: with its cause. */
+void ep_incident_tell_ranks(struct ep_watch *w, struct incident *in,
+                            const struct suspicion *x,
+                            const struct where *where);
+
+/*
+ * A step is closed: incidents whose cause is known better than it was told, from
+ * what came since, are told again, twice at most. Cost: O(open incidents), and
+ * every fourth step after an onset, up to the 40th, that of ep_verdict_ranks.
+ */
+void ep_incident_ask(struct ep_watch *w, struct job *job, int64_t step,
+                     double now);
+
 /* ---- incident_relief.c ------------------------------------------------- */
 
 /* A rank is back, or partly. */
@@ -253,8 +278,8 @@ void ep_incident_job_text(struct ep_watch *w, const struct ep_change *c);
  * All ranks were slow in the few steps that were known when it was told: are
  * they still? If not, it is communication, and told again as that.
  */
-void ep_incident_again(struct ep_watch *w, struct job *job, int64_t step,
-                       double now);
+void ep_incident_recheck(struct ep_watch *w, struct job *job, int64_t step,
+                         double now);
 
 /* ---- incident_calls.c -------------------------------------------------- */
 

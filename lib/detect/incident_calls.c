@@ -6,12 +6,12 @@
  * Steps of a job vary more than the many transfers in them. So where the last
  * steps are slower by min_change and SUSPECT standard errors, half of what the
  * pace alone needs, comms.h is asked; if it knows a place, and the transfers
- * there take so much more time that this alone makes steps slower by min_change,
- * both together are as good as the pace. The pace confirms it later, or it is
+ * there take so much more time that both, on average, say min_change (and they
+ * half of it), they are as good together as the pace is. The pace confirms it later, or it is
  * over when steps are as they were.
  *
  * Steps that were slow from the first have no past. Their transfers are
- * compared with others of their class, twice.
+ * compared with others of their class, once.
  */
 #include "config.h"
 
@@ -124,8 +124,11 @@ void ep_incident_seek(struct ep_watch *w, struct job *job, double now)
 
 /* ==== Before the pace is sure ==== */
 
-#define SUSPECT 2.5      /* standard errors of a median */
+#define SUSPECT 2.5    /* standard errors of a median */
+#define SHARE_MOST 0.9 /* of the time since then; what is more is not known */
+#define EARLY_LEAST 4
 #define EARLY_MOST 16    /* steps that are looked at, at most */
+#define WAITS_MOST 64    /* times that are counted */
 #define CONFIRM_STEPS 32 /* between its onset and that of the pace, at most */
 
 /* Sample i of those kept, the oldest first. */
@@ -155,7 +158,7 @@ static bool is_slower(const struct ep_watch *w, const struct series *s, int n,
     double noise = ep_changepoint_noise(s->pace), level;
     const struct sample *first;
 
-    if (s->kept < 2 * n || !(healthy > 0))
+    if (s->kept < n || !(healthy > 0))
         return false;
     level = recent(w, s, n);
     first = sample_at(w, s, s->kept - n);
@@ -167,7 +170,8 @@ static bool is_slower(const struct ep_watch *w, const struct series *s, int n,
         .after = level,
         .factor = level / healthy,
     };
-    return c->factor >= 1 + w->config.pace.min_change &&
+    return fmin(c->factor, recent(w, s, EARLY_LEAST) / healthy) >=
+               1 + w->config.pace.min_change &&
            log(c->factor) * sqrt(n) >= SUSPECT * 1.2533 * noise;
 }
 
@@ -180,23 +184,25 @@ static bool ask(struct ep_watch *w, struct job *job, const struct ep_change *c,
 {
     struct ep_comms_place p;
     struct incident *in;
-    double share;
+    double share, told;
 
     if (!w->locate(w->comms, (struct ep_span){job->name, job->len}, since_ts,
                    &p) ||
         p.late)
         return false;
-    share = p.lost / (now - c->since_ts);
-    if (!(share * (1 + w->config.pace.min_change) >=
-          w->config.pace.min_change) ||
-        !(share < 1))
+    /* transfers that overlap with work, or with each other, make this another
+       than what the pace shows: the mean of both has to be a change */
+    share = fmin(p.lost / (now - c->since_ts), SHARE_MOST);
+    told = isnan(since_ts) ? 1 / (1 - share) : c->factor;
+    if (share < w->config.pace.min_change / 2 ||
+        !(sqrt(told / (1 - share)) >= 1 + w->config.pace.min_change))
         return false;
     in = ep_incident_new(job, KIN_ALL, GROUND_JOB, NULL);
     in->change = *c;
     in->asked_ts = since_ts;
     if (isnan(since_ts)) {
         in->change.before = c->after * (1 - share);
-        in->change.factor = 1 / (1 - share);
+        in->change.factor = told;
     }
     in->early = true;
     return ep_incident_locate(w, in, in->change.factor, now);
@@ -259,6 +265,21 @@ bool ep_incident_confirm(struct ep_watch *w, struct job *job,
     return true;
 }
 
+/* Steps that are slow from the first. */
+static void ask_first(struct ep_watch *w, struct job *job, double now)
+{
+    const struct series *s = job->own;
+    const struct sample *first = sample_at(w, s, 0);
+    struct ep_change c = {
+        .kind = EP_CHANGE_ONSET,
+        .since_ts = first->ts,
+        .since_step = first->step,
+        .after = recent(w, s, EARLY_MOST),
+    };
+
+    (void)ask(w, job, &c, (double)NAN, now);
+}
+
 void ep_incident_listen(struct ep_watch *w, struct job *job, double now)
 {
     struct incidents *all = &job->incidents;
@@ -274,7 +295,9 @@ void ep_incident_listen(struct ep_watch *w, struct job *job, double now)
         end_early(w, in, now);
     if (s->ep.open || all->n > all->resting)
         return;
-    for (int n = 4; n <= EARLY_MOST; n *= 2) {
+    if (job->ranks.steps == EARLY_MOST && s->kept == EARLY_MOST)
+        ask_first(w, job, now);
+    for (int n = EARLY_LEAST; n <= EARLY_MOST; n *= 2) {
         if (!is_slower(w, s, n, &c))
             continue;
         slower = true;
@@ -284,7 +307,8 @@ void ep_incident_listen(struct ep_watch *w, struct job *job, double now)
             return;
     }
     /* each of the first steps, then now and then */
-    all->wait = !slower ? 0 : all->wait > 0 ? all->wait - 1 : all->waits++ / 4;
+    all->wait = !slower ? 0 : all->wait > 0 ? all->wait - 1 : all->waits / 4;
+    all->waits += slower && all->waits < WAITS_MOST;
     if (!slower)
         all->waits = 0;
 }

@@ -227,11 +227,13 @@ static void all_ranks(struct ep_watch *w, struct job *job,
     }
     if (!in->ep.open && x->step - x->c.since_step + 1 < NEAR_STEPS) {
         in->change = x->c;
-        in->again = x->c.since_step + NEAR_STEPS;
+        in->recheck = x->c.since_step + NEAR_STEPS;
     }
     ep_incident_job_text(w, &x->c);
     ep_buf_addf(&w->text, ", median busy time of %zu ranks %.2fx", b->n,
                 b->common);
+    (void)ep_verdict_ranks(w, EP_SCOPE_JOB, job->ranks.v, job->ranks.n, &x->c,
+                           NULL);
     ep_incident_tell(w, in, &x->c, "all-ranks", effect, x->now);
 }
 
@@ -268,16 +270,16 @@ static void communication(struct ep_watch *w, struct job *job,
     ep_incident_tell(w, in, &x->c, cause, effect, x->now);
 }
 
-void ep_incident_again(struct ep_watch *w, struct job *job, int64_t step,
-                       double now)
+void ep_incident_recheck(struct ep_watch *w, struct job *job, int64_t step,
+                         double now)
 {
     double half = 1 + w->config.pace.min_change / 2;
     struct incident *in = find_own(job, "all-ranks");
     struct busy b;
 
-    if (!in || in->resting || !in->again || step < in->again)
+    if (!in || in->resting || !in->recheck || step < in->recheck)
         return;
-    in->again = 0;
+    in->recheck = 0;
     ep_incident_unlink(in); /* or it would explain what is asked */
     b = ask_ranks(w, job, &in->change);
     if (b.n < 2)

@@ -4,7 +4,6 @@
 
 #include "detect/incident.h"
 
-#include "base/num.h"
 #include "base/stats.h"
 
 #include <math.h>
@@ -66,60 +65,6 @@ double ep_incident_survey(struct ep_watch *w, const struct job *job,
     return common;
 }
 
-/* ==== Evidence ==== */
-
-/* The cause, and the evidence into w->text. */
-static const char *why(struct ep_watch *w, const struct suspicion *x)
-{
-    const struct series *s = x->s;
-    const char *cause;
-
-    if (x->ground == GROUND_PEERS) {
-        ep_buf_reset(&w->text);
-        if (x->doubt && *x->doubt)
-            ep_buf_addf(&w->text, "%s; ", x->doubt);
-        ep_buf_adds(&w->text, s->basis == BASIS_PER_MB ? "busy per micro-batch "
-                                                       : "busy ");
-        ep_num_format_duration(&w->text, x->c.after);
-        ep_buf_adds(&w->text, ", its peers ");
-        ep_num_format_duration(&w->text, x->c.before);
-        return ep_verdict_peer(w, s, x->c.since_ts);
-    }
-    cause = ep_verdict_rank(w, s, &x->c);
-    if (s->handicap > 1)
-        ep_buf_addf(&w->text, ", before that %.2fx its peers", s->handicap);
-    return cause;
-}
-
-/* The median of the effects on its ranks. */
-static double factor_of(struct ep_watch *w, const struct incident *in)
-{
-    for (size_t i = 0; i < in->n; i++)
-        w->work[i] = in->link[i]->effect;
-    return ep_median(w->work, in->n);
-}
-
-static void tell_ranks(struct ep_watch *w, struct incident *in,
-                       const struct suspicion *x, const struct where *where)
-{
-    const char *cause = why(w, x);
-    size_t of = 0;
-
-    if (in->kin != KIN_RANK) {
-        const struct members *m = &in->who.job->ranks;
-
-        for (size_t i = 0; i < m->n; i++)
-            of += ep_incident_akin(in->kin, m->v[i], in->like);
-        ep_buf_addf(&w->text, " (%s), %zu of %zu ranks of %s", x->s->id, in->n,
-                    of, in->who.id);
-        if (where && where->also != KIN_RANK) {
-            ep_buf_adds(&w->text, ", which is ");
-            (void)ep_incident_name(where->also, in->like, &w->text);
-        }
-    }
-    ep_incident_tell(w, in, &x->c, cause, factor_of(w, in), x->now);
-}
-
 /* ==== More of what is known ==== */
 
 static void wake_all(struct series *s, const struct ep_change *c)
@@ -177,7 +122,7 @@ bool ep_incident_absorb(struct ep_watch *w, const struct suspicion *x)
     if (l->in->n != 1 || l->in->kin != KIN_RANK)
         return false;
     l->effect *= more;
-    tell_ranks(w, l->in, x, NULL);
+    ep_incident_tell_ranks(w, l->in, x, NULL);
     return true;
 }
 
@@ -329,5 +274,5 @@ void ep_incident_place(struct ep_watch *w, const struct suspicion *x,
             if (is_hit(job, &where, y, i, SHARE * y[x->s->index]))
                 add_rank(in, job->ranks.v[i], exp(y[i]), on_top);
     }
-    tell_ranks(w, in, x, &where);
+    ep_incident_tell_ranks(w, in, x, &where);
 }

@@ -87,9 +87,11 @@ void ep_incident_where(const struct job *job, const struct series *s,
 enum ep_scope ep_incident_name(enum kin kin, const struct series *like,
                                struct ep_buf *id)
 {
-    static const struct ep_place nowhere = {.known = false};
-    const struct ep_place *p = like ? &like->place : &nowhere;
+    const struct ep_place *p;
 
+    if (!like)
+        return EP_SCOPE_JOB;
+    p = &like->place;
     switch (kin) {
     case KIN_HOST:
         ep_buf_addf(id, "host=%s", like->host);

@@ -350,8 +350,10 @@ static void tell(struct finder *f, size_t i, struct ep_pairs_result *out)
 
     ep_pair_apply(s, x, -1);
     x->gain = ep_pair_fit(s, &x->what, &x->x);
-    *to = (struct ep_pairs_fault){
-        .what = x->what, .factor = exp(x->x), .candidates = 1};
+    *to =
+        (struct ep_pairs_fault){.what = x->what,
+                                .factor = fmin(exp(x->x), EP_PAIRS_FACTOR_MOST),
+                                .candidates = 1};
     a.gain = x->gain;
     ep_pair_scan(s, rival, &a);
     ep_pair_apply(s, x, 1);

@@ -105,9 +105,12 @@ struct ep_pairs_thing {
     uint32_t a, b;
 };
 
+/* What is slower by more is a value that no link has. */
+#define EP_PAIRS_FACTOR_MOST 1e100
+
 struct ep_pairs_fault {
     struct ep_pairs_thing what;
-    double factor;   /* times slower, >= 1 + min_change */
+    double factor;   /* times slower, 1 + min_change to EP_PAIRS_FACTOR_MOST */
     double p;        /* that it is slow, and not another candidate */
     size_t measured; /* measurements that go through it */
     size_t peers;    /* those of other links that agree with the base; of links

@@ -9,58 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_CAP 32
-#define LEND_CAP 4096 /* calls that a rank is lent room for at first */
-#define MAX_CAP 65536 /* at least REPEATS x EP_PERIOD_MAX */
 #define LOST_CALLS 16 /* beside two periods */
 #define LONG_WORD 16  /* calls of a pattern that is hardly met by chance */
 #define SURE_PERIODS 256
 #define TRIES 4         /* patterns of others looked at per call */
 #define REST_CALLS 1024 /* before those that did not fit are tried again */
-
-/* A pattern, and how many of its calls the last ones were. */
-struct lane {
-    struct pattern *x; /* NULL: none */
-    uint32_t q;
-    double split; /* s: gaps above are large */
-};
-
-/* What the pattern in the other lane is. */
-enum other {
-    OTHER_TRIED,   /* another rank's */
-    OTHER_NEW,     /* learned, on probation */
-    OTHER_TRUSTED, /* was followed */
-};
-
-struct ep_period {
-    struct ep_period_table *table;
-    struct lane home, other;
-    double last_ts; /* of the call before */
-    /* the occurrence of home that is under way */
-    double start;         /* NaN: not known */
-    double comm, covered; /* time in calls since start; until when */
-    int64_t first_seq, last_seq;
-    bool clean;  /* all of it was seen */
-    bool timed;  /* all of it told its times */
-    bool linked; /* the iteration before it is (going to be) reported */
-    bool pending;
-    struct ep_iteration held; /* if pending: over, unless a hole shows */
-    int64_t seq_step, odd_step;
-    uint64_t home_calls; /* in whole occurrences */
-    uint32_t strays;     /* calls since the last whole occurrence */
-    /* other */
-    enum other kind;
-    bool other_clean;   /* all of the occurrence under way was seen */
-    uint32_t age;       /* calls since its last whole occurrence */
-    uint64_t row, best; /* whole occurrences in a row; most since lost */
-    double row_since;   /* s */
-    uint64_t interlude; /* calls that it lasted at most before home came back */
-    uint32_t cursor, changes, rest; /* in the table */
-    /* calls heard since no pattern is followed */
-    struct ep_period_call *buf;
-    uint32_t n, cap, next_try;
-    size_t reserved; /* bytes of EP_PERIOD_LEND */
-};
 
 struct ep_period *ep_period_new(struct ep_period_table *t)
 {

@@ -62,6 +62,8 @@
 #ifndef EP_DETECT_PERIOD_H
 #define EP_DETECT_PERIOD_H
 
+#include "base/archive.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -148,5 +150,15 @@ struct ep_period_state {
 };
 
 void ep_period_state(const struct ep_period *p, struct ep_period_state *out);
+
+/*
+ * Save or load what was learned: the table first, a new one to load into, then
+ * each of its machines, new ones likewise, in the same order. A machine goes on
+ * as the saved one would have. Machines that were loaded have to be freed even
+ * if the archive failed.
+ */
+void ep_period_table_archive(struct ep_archive *a, struct ep_period_table *t);
+void ep_period_archive(struct ep_archive *a, struct ep_period *p);
+void ep_iteration_archive(struct ep_archive *a, struct ep_iteration *it);
 
 #endif

@@ -5,6 +5,7 @@
  *   period.c         the machine: following, being lost, finding back
  *   period_learn.c   the least period of what was heard
  *   period_table.c   patterns, shared
+ *   period_archive.c all of it in bytes
  */
 #ifndef EP_DETECT_PERIOD_IMPL_H
 #define EP_DETECT_PERIOD_IMPL_H
@@ -13,7 +14,13 @@
 
 #define REPEATS 3 /* whole periods that confirm one */
 
-/* The calls of an iteration, as the least of their rotations. */
+/* Calls that a machine has room for while it learns: doubled from the first. */
+#define FIRST_CAP 32
+#define LEND_CAP 4096 /* calls that a rank is lent room for at first */
+#define MAX_CAP 65536 /* at least REPEATS x EP_PERIOD_MAX */
+
+/* The calls of an iteration, as the least of their rotations. Saved by
+   period_archive.c, which lets the rest be made of w. */
 struct pattern {
     struct pattern *next; /* of the same slot of the table */
     uint64_t hash;
@@ -36,11 +43,63 @@ struct ep_period_table {
     size_t lent;      /* bytes of buffers beyond the first size */
 };
 
+/* A pattern, and how many of its calls the last ones were. */
+struct lane {
+    struct pattern *x; /* NULL: none */
+    uint32_t q;
+    double split; /* s: gaps above are large */
+};
+
+/* What the pattern in the other lane is. */
+enum other {
+    OTHER_TRIED,   /* another rank's */
+    OTHER_NEW,     /* learned, on probation */
+    OTHER_TRUSTED, /* was followed */
+};
+
+/* Saved by period_archive.c: a field more here is one there. */
+struct ep_period {
+    struct ep_period_table *table;
+    struct lane home, other;
+    double last_ts; /* of the call before */
+    /* the occurrence of home that is under way */
+    double start;         /* NaN: not known */
+    double comm, covered; /* time in calls since start; until when */
+    int64_t first_seq, last_seq;
+    bool clean;  /* all of it was seen */
+    bool timed;  /* all of it told its times */
+    bool linked; /* the iteration before it is (going to be) reported */
+    bool pending;
+    struct ep_iteration held; /* if pending: over, unless a hole shows */
+    int64_t seq_step, odd_step;
+    uint64_t home_calls; /* in whole occurrences */
+    uint32_t strays;     /* calls since the last whole occurrence */
+    /* other */
+    enum other kind;
+    bool other_clean;   /* all of the occurrence under way was seen */
+    uint32_t age;       /* calls since its last whole occurrence */
+    uint64_t row, best; /* whole occurrences in a row; most since lost */
+    double row_since;   /* s */
+    uint64_t interlude; /* calls that it lasted at most before home came back */
+    uint32_t cursor, changes, rest; /* in the table */
+    /* calls heard since no pattern is followed */
+    struct ep_period_call *buf;
+    uint32_t n, cap, next_try;
+    size_t reserved; /* bytes of EP_PERIOD_LEND */
+};
+
 /* Of calls w[0..n), in whatever rotation; one reference more. */
 struct pattern *ep_pattern_get(struct ep_period_table *t, uint64_t *w,
                                uint32_t n, bool gaps);
 struct pattern *ep_pattern_ref(struct pattern *x);
 void ep_pattern_unref(struct ep_period_table *t, struct pattern *x);
+
+/*
+ * A new pattern of a number, without a reference, of what was saved; NULL unless
+ * w is the least of its rotations.
+ */
+struct pattern *ep_pattern_restore(struct ep_period_table *t, const uint64_t *w,
+                                   uint32_t n, bool gaps, uint32_t number);
 
 /* A symbol with the class of the gap before it. Large is the lesser, so that
    a pattern begins behind a large gap. */

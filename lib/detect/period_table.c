@@ -181,6 +181,18 @@ struct pattern *ep_pattern_get(struct ep_period_table *t, uint64_t *w,
     return ep_pattern_ref(new_pattern(t, w, n, gaps, hash));
 }
 
+struct pattern *ep_pattern_restore(struct ep_period_table *t, const uint64_t *w,
+                                   uint32_t n, bool gaps, uint32_t number)
+{
+    struct pattern *x;
+
+    if (least_rotation(w, n) != 0)
+        return NULL;
+    x = new_pattern(t, w, n, gaps, hash_of(w, n, gaps));
+    x->number = number;
+    return x;
+}
+
 struct pattern *ep_pattern_ref(struct pattern *x)
 {
     x->refs++;

@@ -61,6 +61,7 @@
 #ifndef EP_DETECT_SILENCE_H
 #define EP_DETECT_SILENCE_H
 
+#include "base/archive.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "detect/place.h"
@@ -69,7 +70,7 @@
 #include <stdint.h>
 
 #define EP_SILENCE_RANKS 1048576 /* ranks are below this */
-#define EP_SILENCE_JOBS 4096
+#define EP_SILENCE_JOBS 65536
 #define EP_SILENCE_NAMES 500000 /* hosts, communicators, workers, of each */
 
 struct ep_finding; /* watch.h */
@@ -136,6 +137,13 @@ void ep_silence_tick(struct ep_silence *s, double now);
 
 /* The input is at its end. */
 void ep_silence_finish(struct ep_silence *s);
+
+/*
+ * Save it, or load into a new one, which then goes on as the saved one would;
+ * it has to be freed even if the archive fails. config is not saved: the
+ * patience may change from one run to the next. Cost: O(ranks).
+ */
+void ep_silence_archive(struct ep_archive *a, struct ep_silence *s);
 
 /* Call fn for each episode that is open: ts is NaN, evidence NULL. */
 void ep_silence_open(const struct ep_silence *s,

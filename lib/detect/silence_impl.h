@@ -5,6 +5,7 @@
  *   silence.c         signs: jobs, ranks, communicators, progress, restarts
  *   silence_judge.c   a look at all: who is stuck, and who is to blame
  *   silence_report.c  episodes: how several ranks are named, findings out
+ *   silence_archive.c all of it in bytes
  */
 #ifndef EP_DETECT_SILENCE_IMPL_H
 #define EP_DETECT_SILENCE_IMPL_H

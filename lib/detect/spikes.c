@@ -92,3 +92,17 @@ bool ep_spikes_expected(struct ep_spikes *s, double pos, double height)
     s->height[0] = height;
     return false;
 }
+
+void ep_spikes_archive(struct ep_archive *a, struct ep_spikes *s)
+{
+    s->n = (unsigned)ep_archive_u64(a, s->n, EP_SPIKES_HISTORY);
+    ep_archive_f64s(a, s->pos, s->n);
+    ep_archive_f64s(a, s->height, s->n);
+    for (unsigned i = 0; i < EP_SPIKES_PERIODS; i++) {
+        struct ep_spikes_period *p = &s->period[i];
+
+        p->length = ep_archive_f64(a, p->length);
+        p->last = ep_archive_f64(a, p->last);
+        p->height = ep_archive_f64(a, p->height);
+    }
+}

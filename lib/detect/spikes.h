@@ -17,6 +17,8 @@
 #ifndef EP_DETECT_SPIKES_H
 #define EP_DETECT_SPIKES_H
 
+#include "base/archive.h"
+
 #include <stdbool.h>
 
 #define EP_SPIKES_HISTORY 8
@@ -31,7 +33,7 @@ struct ep_spikes_period {
     double height; /* log(peak / level), the tallest so far */
 };
 
-/* All zero is the state before the first spike. */
+/* Saved by ep_spikes_archive. All zero is the state before the first spike. */
 struct ep_spikes {
     double pos[EP_SPIKES_HISTORY]; /* latest first */
     double height[EP_SPIKES_HISTORY];
@@ -47,5 +49,8 @@ struct ep_spikes {
  * Cost: O(1); no allocation.
  */
 bool ep_spikes_expected(struct ep_spikes *s, double pos, double height);
+
+/* Save or load it. */
+void ep_spikes_archive(struct ep_archive *a, struct ep_spikes *s);
 
 #endif

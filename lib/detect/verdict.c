@@ -2,7 +2,7 @@
 /*
  * verdict.c - why a pace changed, from what the samples say.
  *
- * Of ranks that work longer verdict_cause.c weighs the causes; Of a job:
+ * Of ranks that work longer verdict_cause.c weighs the causes; of a job:
  *
  *   straggler       one rank, or a few, hold up the job
  *   all-ranks       every rank works longer alike: longer input, power cap, a
@@ -27,8 +27,8 @@ static void add_levels(struct ep_buf *b, const struct ep_change *c)
     ep_num_format_duration(b, c->after);
 }
 
-const char *ep_verdict_rank(struct ep_watch *w, const struct series *s,
-                            const struct ep_change *c)
+void ep_verdict_levels(struct ep_watch *w, const struct series *s,
+                       const struct ep_change *c)
 {
     static const char *const names[] = {
         [BASIS_NONE] = "",
@@ -40,6 +40,12 @@ const char *ep_verdict_rank(struct ep_watch *w, const struct series *s,
     ep_buf_reset(&w->text);
     ep_buf_adds(&w->text, names[s->basis]);
     add_levels(&w->text, c);
+}
+
+const char *ep_verdict_rank(struct ep_watch *w, const struct series *s,
+                            const struct ep_change *c)
+{
+    ep_verdict_levels(w, s, c);
     if (s->basis == BASIS_DUR)
         return "unknown";
     if (c->kind != EP_CHANGE_ONSET)

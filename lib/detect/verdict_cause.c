@@ -36,6 +36,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Samples: of fewer, one checkpoint is in half of the differences. */
+#define SCATTER_MIN 6
+
 /* Standard deviations by which pauses scatter more than steady work. */
 #define SCATTER_Z 3.0
 
@@ -89,7 +92,7 @@ static double scatter_z(const double *v, int n, double sigma)
     double d[EP_WATCH_WINDOW_MAX];
     int m = n - 1;
 
-    if (n < 3 || !(sigma > 0))
+    if (n < SCATTER_MIN || !(sigma > 0))
         return (double)NAN;
     for (int i = 0; i < m; i++)
         d[i] = fabs(log(v[i + 1] / v[i]));
@@ -120,7 +123,8 @@ static double usual_noise(const struct series *s)
     double v[SENSED], own = ep_changepoint_noise(s->pace);
     size_t k = 0;
 
-    for (size_t i = 0; i < m->n && k < SENSED; i++) {
+    /* where most do not know their own yet, not all are asked */
+    for (size_t i = 0; i < m->n && i < 8 * SENSED && k < SENSED; i++) {
         const struct series *r = m->v[i];
 
         if (r == s || !r->pace || r->ep.open || r->peer.open)

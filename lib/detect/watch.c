@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "detect/incident.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,6 +72,7 @@ struct ep_watch *ep_watch_new(const struct ep_watch_config *config,
     w->device_names = ep_intern_new();
     w->episode_names = ep_intern_new();
     w->gauges = ep_gauges_new();
+    w->words = ep_intern_new();
     ep_buf_init(&w->key);
     ep_buf_init(&w->text);
     return w;
@@ -111,6 +111,7 @@ void ep_watch_free(struct ep_watch *w)
     ep_intern_free(w->group_names);
     ep_intern_free(w->device_names);
     ep_intern_free(w->episode_names);
+    ep_intern_free(w->words);
     ep_buf_free(&w->key);
     ep_buf_free(&w->text);
     ep_silence_free(w->silence);
@@ -216,6 +217,7 @@ struct series *ep_watch_series(struct ep_watch *w, struct job *job,
             ep_grow(w->series, &w->series_cap, known + 1, sizeof(void *));
         w->series[i] =
             new_series(job, rank, worker.len > 0, w->key.ptr + prefix);
+        w->series[i]->number = known;
     }
     s = w->series[i];
     if (rank >= 0)
@@ -299,7 +301,7 @@ void ep_watch_report(struct ep_watch *w, const struct series *s,
 
     fill_in(s, f);
     /* values at the ends of what a double holds have any ratio */
-    f->factor = fmin(fmax(f->factor, FACTOR_LEAST), DBL_MAX);
+    f->factor = fmin(fmax(f->factor, FACTOR_LEAST), FACTOR_MOST);
     if (f->ts < f->since)
         f->ts = f->since;
     if (!as->open) {
@@ -312,7 +314,7 @@ void ep_watch_report(struct ep_watch *w, const struct series *s,
     as->factor = f->factor;
     as->p = f->p;
     f->eid = as->eid;
-    w->reporting = s;
+    w->reporting = s->shown ? s->shown : s;
     w->finding = f;
     w->fn(w->ctx, f);
     w->reporting = NULL;

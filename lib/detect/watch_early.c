@@ -176,22 +176,30 @@ static void report(struct ep_watch *w, struct series *s, int64_t since,
     s->clean = 0;
 }
 
-static void judge(struct ep_watch *w, struct series *s, const double *d, int k,
-                  const struct ep_peer *peer, const char *doubt, bool young,
-                  double now)
+/* One comparison of all. */
+struct look {
+    int k; /* steps */
+    bool young;
+    const char *doubt;
+    double now;
+};
+
+static void judge(struct ep_watch *w, struct series *s, const double *d,
+                  const struct ep_peer *peer, const struct look *look)
 {
     double least = log1p(w->config.pace.min_change);
-    double f = log(peer->factor), e = SURE * error_of(d, k);
+    double f = log(peer->factor), e = SURE * error_of(d, look->k);
 
     if (s->peer.open) {
         if (f + e < least)
-            report(w, s, relief_of(w, s), peer, EP_CHANGE_RELIEF, doubt, now);
+            report(w, s, relief_of(w, s), peer, EP_CHANGE_RELIEF, look->doubt,
+                   look->now);
         return;
     }
-    if (young && peer->slow && !s->ep.open && f - e >= least &&
-        lasts(d, k, f, least))
-        report(w, s, since_of(ep_watch_members(s), d, k, f), peer,
-               EP_CHANGE_ONSET, doubt, now);
+    if (look->young && peer->slow && !s->ep.open && f - e >= least &&
+        lasts(d, look->k, f, least))
+        report(w, s, since_of(ep_watch_members(s), d, look->k, f), peer,
+               EP_CHANGE_ONSET, look->doubt, look->now);
 }
 
 static bool any_of(const struct members *m, enum basis basis)
@@ -221,10 +229,16 @@ static void compare(struct ep_watch *w, const struct members *m,
         for (size_t i = 0; i < t.n; i++)
             w->work[i] = exp(median_of(t.d + i * (size_t)k, k));
         in = (struct ep_peers_input){w->work, NULL, t.n, EP_PEERS_LOW};
-        if (ep_peers_compare(&in, &w->config.peers, peers, &all, NULL) == 0)
+        if (ep_peers_compare(&in, &w->config.peers, peers, &all, NULL) == 0) {
+            struct look look = {k, young, ep_peers_doubt_text(all.doubt), now};
+
+            /* what is judged of one is held against what all are like */
             for (size_t i = 0; i < t.n; i++)
-                judge(w, t.who[i], t.d + i * (size_t)k, k, &peers[i],
-                      ep_peers_doubt_text(all.doubt), young, now);
+                if (!t.who[i]->peer.open)
+                    t.who[i]->peer.factor = peers[i].factor;
+            for (size_t i = 0; i < t.n; i++)
+                judge(w, t.who[i], t.d + i * (size_t)k, &peers[i], &look);
+        }
     }
     free(t.who);
     free(t.d);

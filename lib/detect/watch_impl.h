@@ -15,6 +15,9 @@
  *   watch_links.c  links, and ends of links, by measurements of pairs
  *   watch_incident.c, incident*.c  what is one cause; see incident.h
  *   watch_comms.c  where slow communication is
+ *   watch_archive.c, incident_archive.c, probes_archive.c, links_archive.c
+ *                  all of it in bytes: a field more in a struct below is one
+ *                  there
  */
 #ifndef EP_DETECT_WATCH_IMPL_H
 #define EP_DETECT_WATCH_IMPL_H
@@ -37,7 +40,8 @@ struct sample {
     double work; /* tokens or flops of a micro-batch; 0: not told */
 };
 
-/* An episode, of a test or as it was reported, and whether it goes on. */
+/* An episode, of a test or as it was reported, and whether it goes on. Saved by
+   watch_archive.c. */
 struct episode {
     bool open;
     char *eid;         /* of the latest that was reported; else NULL */
@@ -49,7 +53,9 @@ struct episode {
 
 struct link; /* incident.h */
 
+/* Saved by watch_archive.c. */
 struct series {
+    size_t number; /* its place in w->series */
     enum ep_scope scope;
     struct job *job;
     int64_t rank;
@@ -68,6 +74,8 @@ struct series {
     size_t index;      /* among the members */
     double handicap;   /* slow before its pace was known: by that factor */
     struct link *links; /* the incidents that it has a part in */
+    /* an incident's: whose samples show it, a rank or the job; NULL: its own */
+    const struct series *shown;
     /* the last "window" samples, a ring: kept of them, the next goes to at */
     struct sample *ring;
     int kept, at;
@@ -85,8 +93,13 @@ struct series {
     struct ep_work_slope slope;
     struct ep_work *work;
     int64_t phase, job_phase; /* phase told when the job's was job_phase */
+    /* loaded: samples that are not later were taken before; not saved */
+    bool resumed;
+    double old_ts;
+    int64_t old_step;
 };
 
+/* Saved by watch_archive.c. */
 struct open_step {
     int64_t step, n; /* n ranks have reported; 0: slot is free */
     double ts, dur, end;
@@ -100,7 +113,8 @@ struct load {
     double most;
 };
 
-/* The ranks, or the workers, of a job that have sent a step. */
+/* The ranks, or the workers, of a job that have sent a step. Saved by
+   watch_archive.c. */
 struct members {
     struct series **v;
     size_t n, cap;
@@ -144,6 +158,7 @@ struct incidents {
     int wait, waits;    /* steps until transfers are asked again; times */
 };
 
+/* Saved by watch_archive.c. */
 struct job {
     char *name; /* "" without one */
     size_t len, number;
@@ -162,9 +177,15 @@ struct job {
     /* when the ranks' places on their hosts were last counted */
     size_t placed;
     double placed_ts;
+    /* median work of all ranks since a time, as of a judgement */
+    struct {
+        uint64_t stamp;
+        double since_ts, value;
+    } work_since;
 };
 
-/* How far the names of episodes with one prefix are used up. */
+/* How far the names of episodes with one prefix are used up. Saved by
+   watch_archive.c. */
 struct used_name {
     int64_t step, n;
     double since;
@@ -175,6 +196,10 @@ struct probe_group;    /* watch_probes.c */
 struct device;         /* watch_probes.c */
 struct links;          /* watch_links.c */
 
+/* Factors above it are cut off: of values at the ends of what a double holds. */
+#define FACTOR_MOST 1e100
+
+/* Saved by watch_archive.c. */
 struct ep_watch {
     struct ep_watch_config config;
     void (*fn)(void *ctx, const struct ep_finding *f);
@@ -184,7 +209,8 @@ struct ep_watch {
     const struct ep_finding *finding;
     struct ep_intern *job_names, *series_names, *group_names, *device_names;
     struct ep_intern *episode_names;
-    size_t total; /* of EP_WATCH_MAX_SERIES */
+    struct ep_intern *words; /* causes of episodes that were loaded */
+    size_t total;            /* of EP_WATCH_MAX_SERIES */
     struct job **jobs;
     size_t jobs_cap;
     struct series **series;
@@ -197,6 +223,7 @@ struct ep_watch {
     struct used_name *used;
     size_t used_cap;
     struct ep_gauges *gauges;
+    uint64_t known; /* samples passed over since the load; not saved */
     struct job *last_job;
     struct series *recent[RECENT_SLOTS]; /* ranks, by job and number */
     /* room for values of each member; survey: those of all, in order */
@@ -349,11 +376,42 @@ void ep_watch_tell_links(const struct ep_watch *w,
                          void (*fn)(void *ctx, const struct ep_finding *),
                          void *ctx);
 void ep_watch_free_links(struct ep_watch *w);
+/* ---- watch_archive.c, probes_archive.c -------------------------------- */
+
+/* At most so many bytes of a name are saved. */
+#define EP_WATCH_NAME_BYTES (1 << 20)
+#define EP_WATCH_EID_BYTES 512
+
+/* An episode. w is asked to keep its cause. */
+void ep_watch_archive_episode(struct ep_archive *a, struct ep_watch *w,
+                              struct episode *e);
+void ep_watch_archive_place(struct ep_archive *a, struct ep_place *p);
+void ep_watch_archive_change(struct ep_archive *a, struct ep_change *c);
+
+/* A word that lives as long as w, or NULL. */
+const char *ep_watch_archive_word(struct ep_archive *a, struct ep_watch *w,
+                                  const char *word);
+
+/* A series by its place among all; NULL: none. It has to be of the job. */
+struct series *ep_watch_archive_series(struct ep_archive *a, struct ep_watch *w,
+                                       const struct job *job,
+                                       const struct series *of);
+
+/* The groups and devices of probes. */
+void ep_watch_archive_probes(struct ep_archive *a, struct ep_watch *w);
+
+/* Measurements of links, and which are slow. */
+void ep_watch_archive_links(struct ep_archive *a, struct ep_watch *w);
+
 /* ---- verdict.c -------------------------------------------------------- */
 
 /* Why a rank's pace changed: the word, and the evidence into w->text. */
 const char *ep_verdict_rank(struct ep_watch *w, const struct series *s,
                             const struct ep_change *c);
+
+/* The values before and after into w->text, which is new. */
+void ep_verdict_levels(struct ep_watch *w, const struct series *s,
+                       const struct ep_change *c);
 
 /* Why a rank is slower than its peers since a time; evidence is appended. */
 const char *ep_verdict_peer(struct ep_watch *w, const struct series *s,

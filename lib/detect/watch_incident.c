@@ -14,10 +14,12 @@
 #include <string.h>
 
 /*
- * Surveys of all ranks in one judgement, at most. More suspicions than that,
- * which no incident found so far explains, have nothing in common.
+ * Surveys of all ranks in one judgement, at most, and ranks that stand alone in
+ * them. More suspicions than that, which no incident found so far explains,
+ * have nothing in common.
  */
 #define SURVEYS 32
+#define ALONE 64
 
 /* Of the job's own pace, its state. */
 static void note_job(struct series *own, const struct ep_change *c)
@@ -84,7 +86,7 @@ static int by_order(const void *a, const void *b)
 /* A survey, made when it is needed and as often as is allowed. */
 struct survey {
     bool made;
-    int left;
+    int left, alone;
     struct ep_change c;
     enum ground ground;
 };
@@ -92,7 +94,7 @@ struct survey {
 static const double *survey_for(struct ep_watch *w, struct survey *v,
                                 const struct suspicion *x)
 {
-    if (x->s->scope != EP_SCOPE_RANK)
+    if (x->s->scope != EP_SCOPE_RANK || v->alone >= ALONE)
         return NULL;
     if (v->made && v->c.since_step == x->c.since_step &&
         v->c.kind == x->c.kind && v->ground == x->ground &&
@@ -157,6 +159,11 @@ static bool is_told(const struct suspicion *told, size_t n,
     return false;
 }
 
+static bool stands_alone(const struct series *s)
+{
+    return s->links && s->links->in->kin == KIN_RANK;
+}
+
 static void judge_ranks(struct ep_watch *w, struct suspicion *v, size_t n)
 {
     struct survey survey = {.left = SURVEYS};
@@ -173,12 +180,14 @@ static void judge_ranks(struct ep_watch *w, struct suspicion *v, size_t n)
             if (is_told(told, ntold, x, kins))
                 continue;
             kin = judge_spike(w, x, survey_for(w, &survey, x));
+            survey.alone += kin == KIN_RANK;
             if (ntold < SURVEYS && kin != KIN_RANK) {
                 told[ntold] = *x;
                 kins[ntold++] = kin;
             }
         } else if (!ep_incident_absorb(w, x)) {
             ep_incident_place(w, x, survey_for(w, &survey, x));
+            survey.alone += stands_alone(x->s);
         }
     }
 }

@@ -23,11 +23,6 @@
 #define INSIDE_NOISE 0.09
 #define BETWEEN_NOISE 0.29
 
-struct links {
-    struct link_job **v; /* by number of the job; NULL: it has none */
-    size_t n, cap;
-};
-
 static void free_case(struct link_case *c)
 {
     free(c->as.id);
@@ -68,7 +63,7 @@ void ep_watch_free_links(struct ep_watch *w)
     free(w->links);
 }
 
-static struct link_job *find_job(struct ep_watch *w, struct job *job)
+struct link_job *ep_watch_link_job(struct ep_watch *w, struct job *job)
 {
     struct link_job *lj;
 
@@ -111,7 +106,7 @@ static bool is_device(const char *s)
 }
 
 /* A host, a device, or HOST/DEVICE. */
-static struct end make_end(const char *name)
+struct end ep_watch_make_end(const char *name)
 {
     const char *slash = strrchr(name, '/');
     const char *device = slash ? slash + 1 : name;
@@ -144,7 +139,7 @@ static long find_end(struct ep_watch *w, struct link_job *lj,
     if (i >= 0 && (size_t)i == known) {
         lj->ends =
             ep_grow(lj->ends, &lj->ends_cap, known + 1, sizeof *lj->ends);
-        lj->ends[i] = make_end(ep_intern_name(lj->end_names, known));
+        lj->ends[i] = ep_watch_make_end(ep_intern_name(lj->end_names, known));
     }
     return i;
 }
@@ -230,10 +225,14 @@ int ep_watch_link(struct ep_watch *w, const struct ep_watch_link *x,
     job = ep_watch_job(w, x->job, err);
     if (!job)
         return EP_ELIMIT;
-    lj = find_job(w, job);
+    lj = ep_watch_link_job(w, job);
     i = find_link(w, lj, x, err);
     if (i < 0)
         return EP_ELIMIT;
+    if (lj->links[i].resumed && x->ts <= lj->links[i].old_ts) {
+        w->known++; /* taken before the state was saved */
+        return 0;
+    }
     if (lj->links[i].reps && i != lj->last)
         ep_watch_judge_links(w, lj);
     l = &lj->links[i];

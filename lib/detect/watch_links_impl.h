@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * watch_links_impl.h - what the two files of links share; for them alone.
+ * watch_links_impl.h - what the files of links share; for them alone.
  *
  *   watch_links.c        ends and links by name, records in
  *   watch_links_judge.c  rounds, and what is told of them
+ *   links_archive.c      all of it in bytes: a field more below is one there
  */
 #ifndef EP_DETECT_WATCH_LINKS_IMPL_H
 #define EP_DETECT_WATCH_LINKS_IMPL_H
@@ -25,6 +26,9 @@ struct link {
     double y, ts; /* of this round: mean of -log of B/s; of the last one */
     double past[EP_LINK_PAST];
     int npast, at;
+    /* loaded: what is not later was taken before; not saved */
+    bool resumed;
+    double old_ts;
 };
 
 struct link_class {
@@ -56,6 +60,17 @@ struct link_job {
     struct link_case **cases;
     size_t ncases, cases_cap;
 };
+
+struct links {
+    struct link_job **v; /* by number of the job; NULL: it has none */
+    size_t n, cap;
+};
+
+/* Of a job; new if it has had no links. */
+struct link_job *ep_watch_link_job(struct ep_watch *w, struct job *job);
+
+/* A host, a device, or HOST/DEVICE. */
+struct end ep_watch_make_end(const char *name);
 
 /* The round is over. */
 void ep_watch_judge_links(struct ep_watch *w, struct link_job *lj);

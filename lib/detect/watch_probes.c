@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "detect/watch_impl.h"
+#include "detect/probes_impl.h"
 
 #include "base/mem.h"
 #include "base/num.h"
@@ -13,26 +13,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* One device in one group. */
-struct device {
-    struct series *id; /* name, rank, host: it has no steps */
-    double ts, value, noise, ref_own;
-    bool fresh; /* value is of this round */
-    struct episode peer, own;
-};
-
-/* The devices that ran the same test. */
-struct probe_group {
-    size_t number;
-    char *label;           /* "gemm f32 1024" */
-    char *what, *what_own; /* "gemm.f32.1024", for the eid; with "/own" */
-    char *unit;
-    const char *cause;
-    bool high_is_better;
-    struct device **fresh; /* of this round, as they came */
-    size_t n, cap;
-};
 
 static void free_device(struct device *d)
 {
@@ -71,14 +51,14 @@ static void add_span(struct ep_buf *b, struct ep_span s, char before)
     ep_buf_add(b, s.ptr, s.len);
 }
 
-/* The label is in w->key from here on. */
-static struct probe_group *new_group(struct ep_watch *w, size_t number,
-                                     size_t label,
-                                     const struct ep_watch_probe *x)
+struct probe_group *ep_watch_new_group(struct ep_watch *w, size_t number,
+                                       size_t label, struct ep_span unit,
+                                       bool high_is_better)
 {
     struct probe_group *g = ep_calloc(1, sizeof *g);
 
     g->number = number;
+    g->label_at = label;
     g->label = ep_strdup(w->key.ptr + label);
     ep_buf_adds(&w->key, "/own");
     g->what_own = ep_strdup(w->key.ptr + label);
@@ -86,9 +66,9 @@ static struct probe_group *new_group(struct ep_watch *w, size_t number,
         if (*c == ' ')
             *c = '.';
     g->what = ep_strndup(g->what_own, strlen(g->label));
-    g->unit = ep_strndup(x->unit.ptr, x->unit.len);
+    g->unit = ep_strndup(unit.ptr, unit.len);
     g->cause = strncmp(g->what, "membw", 5) == 0 ? "memory" : "compute";
-    g->high_is_better = x->high_is_better;
+    g->high_is_better = high_is_better;
     return g;
 }
 
@@ -116,7 +96,8 @@ static struct probe_group *find_group(struct ep_watch *w, struct job *job,
     if ((size_t)i == known) {
         w->groups =
             ep_grow(w->groups, &w->groups_cap, known + 1, sizeof(void *));
-        w->groups[i] = new_group(w, known, label, x);
+        w->groups[i] =
+            ep_watch_new_group(w, known, label, x->unit, x->high_is_better);
     }
     return w->groups[i];
 }
@@ -140,8 +121,8 @@ static struct device *new_device(struct job *job, const char *id,
     return d;
 }
 
-static struct device *find_device(struct ep_watch *w,
-                                  const struct probe_group *g, struct job *job,
+static struct device *find_device(struct ep_watch *w, struct probe_group *g,
+                                  struct job *job,
                                   const struct ep_watch_probe *x,
                                   struct ep_error *err)
 {
@@ -168,6 +149,8 @@ static struct device *find_device(struct ep_watch *w,
         w->devices =
             ep_grow(w->devices, &w->devices_cap, known + 1, sizeof(void *));
         w->devices[i] = new_device(job, w->key.ptr + prefix, x);
+        w->devices[i]->number = known;
+        g->devices++;
     }
     return w->devices[i];
 }
@@ -256,6 +239,7 @@ static void compare(struct ep_watch *w, struct probe_group *g)
         else
             d->peer.factor = peers[i].factor;
     }
+    g->compared = g->compared || g->n > 0;
     g->n = 0;
     free(x);
     free(noise);
@@ -278,6 +262,10 @@ int ep_watch_probe(struct ep_watch *w, const struct ep_watch_probe *x,
     d = g ? find_device(w, g, job, x, err) : NULL;
     if (!d)
         return EP_ELIMIT;
+    if (d->resumed && x->ts <= d->old_ts) {
+        w->known++; /* taken before the state was saved */
+        return 0;
+    }
     if (d->fresh)
         compare(w, g);
     d->ts = x->ts;
@@ -288,6 +276,8 @@ int ep_watch_probe(struct ep_watch *w, const struct ep_watch_probe *x,
     d->fresh = true;
     g->fresh = ep_grow(g->fresh, &g->cap, g->n + 1, sizeof(void *));
     g->fresh[g->n++] = d;
+    if (g->compared && g->n == g->devices)
+        compare(w, g);
     return 0;
 }
 

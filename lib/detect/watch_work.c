@@ -242,20 +242,44 @@ double ep_watch_work_factor_since(const struct series *s,
            work_at(s, c->since_ts, c->since_step, true);
 }
 
-double ep_watch_work_over_peers(struct ep_watch *w, const struct series *s,
-                                double since_ts)
+/* From this many ranks on one more or less does not move their median. */
+#define MANY_PEERS 64
+
+/* The median work of the others, or of all where they are many. */
+static double work_of_peers(struct ep_watch *w, const struct series *s,
+                            double since_ts)
 {
     const struct members *m = ep_watch_members(s);
+    struct job *job = s->job;
+    bool many = m == &job->ranks && m->n >= MANY_PEERS;
     size_t n = 0;
 
+    /* asked by each of many that are judged together */
+    if (many && job->work_since.stamp == job->incidents.stamp &&
+        job->work_since.since_ts == since_ts)
+        return job->work_since.value;
     for (size_t i = 0; i < m->n; i++) {
-        double x =
-            m->v[i] == s ? (double)NAN : work_at(m->v[i], since_ts, -1, false);
+        double x = m->v[i] == s && !many
+                       ? (double)NAN
+                       : work_at(m->v[i], since_ts, -1, false);
 
         if (!isnan(x))
             w->work[n++] = x;
     }
-    return work_at(s, since_ts, -1, false) / ep_median(w->work, n);
+    if (!many)
+        return ep_median(w->work, n);
+    job->work_since.value = ep_median(w->work, n);
+    job->work_since.stamp = job->incidents.stamp;
+    job->work_since.since_ts = since_ts;
+    return job->work_since.value;
+}
+
+double ep_watch_work_over_peers(struct ep_watch *w, const struct series *s,
+                                double since_ts)
+{
+    double own = work_at(s, since_ts, -1, false);
+
+    return isnan(own) ? own : own / work_of_peers(w, s, since_ts);
 }
 
 double ep_watch_shared(const struct series *s, const struct ep_change *c,

@@ -64,6 +64,8 @@
 #ifndef EP_DETECT_WORK_H
 #define EP_DETECT_WORK_H
 
+#include "base/archive.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -144,6 +146,13 @@ uint32_t ep_work_flush(struct ep_work *w,
  * step, explains; the value itself where it does not vary, or is 0. Cost: O(1).
  */
 double ep_work_steady(struct ep_work_slope *s, double value, double amount);
+
+/*
+ * Save or load; what is loaded into is all zero, or good for nothing if the
+ * archive fails. Cost: O(1), at most 700 bytes.
+ */
+void ep_work_archive(struct ep_archive *a, struct ep_work *w);
+void ep_work_slope_archive(struct ep_archive *a, struct ep_work_slope *s);
 
 /* The slope in use, in [0, 1 + EP_WORK_ATTENTION]. */
 double ep_work_beta(const struct ep_work_slope *s);

@@ -6,6 +6,9 @@
 
 #include "feed/feed.h"
 
+/* It was taken before the state was saved. */
+#define KNOWN 1
+
 /* A step that a rank, or the job, tells itself: better than what we find. */
 static int take_step(struct ep_intake *in, const struct ep_record *r,
                      struct ep_error *err)
@@ -66,10 +69,15 @@ static int take_call(struct ep_intake *in, const struct ep_record *r,
 {
     struct ep_call c;
 
+    int rc;
+
     ep_feed_call(r, &c);
+    rc = ep_calls_admit(in->calls, &c, err);
+    if (rc <= 0)
+        return rc < 0 ? rc : KNOWN;
     if (in->comms && ep_comms_take(in->comms, &c, err) < 0)
         return EP_ELIMIT;
-    return ep_calls_take(in->calls, &c, err);
+    return ep_calls_push(in->calls, &c, err);
 }
 
 static int take(struct ep_intake *in, const struct ep_record *r,
@@ -96,9 +104,15 @@ static int take(struct ep_intake *in, const struct ep_record *r,
 int ep_intake_take(struct ep_intake *in, const struct ep_record *r,
                    struct ep_error *err)
 {
+    uint64_t known = ep_watch_known(in->watch);
     int rc = take(in, r, err);
 
-    return rc < 0 ? rc : ep_signs_take(&in->signs, r, err);
+    if (rc < 0)
+        return rc;
+    /* what was taken before is no news to anybody */
+    if (rc == KNOWN || ep_watch_known(in->watch) != known)
+        return 0;
+    return ep_signs_take(&in->signs, r, err);
 }
 
 void ep_intake_iteration(void *ctx, const struct ep_calls_step *x)
@@ -127,6 +141,8 @@ const char *ep_intake_idle(const struct ep_intake *in)
     if (in->steps || in->probes || in->links || in->iterations)
         return NULL;
     ep_calls_sum(in->calls, &s);
+    if (in->resumable && s.calls > s.unranked && s.learned)
+        return NULL; /* none was over of late, that is all */
     if (!s.calls)
         return in->calls_only ? "cannot find iterations: no coll or p2p record "
                                 "in the input"

@@ -26,6 +26,7 @@ struct ep_intake {
     struct ep_comms *comms; /* NULL: calls are not looked at for places */
     struct ep_signs signs;
     bool calls_only; /* nothing but the iterations of calls is wanted */
+    bool resumable;  /* another run goes on where this one ends */
     uint64_t steps, probes, links, iterations; /* that were accepted */
 };
 

@@ -196,7 +196,7 @@ int ep_filter_open(struct ep_filter *f, const struct ep_filter_options *opt,
          is_out_of_sight(f->out)))
         f->due = f->begun + EVERY;
     ep_cli_before_message(wipe, f);
-    if (opt->follow || opt->interval > 0)
+    if (opt->follow || opt->interval > 0 || opt->stoppable)
         catch_signals();
     f->in = ep_stream_open(paths, n, &how);
     return 0;
@@ -208,6 +208,8 @@ int ep_filter_next(struct ep_filter *f, const struct ep_record **r,
     int rc;
 
     if (f->file && !ep_outfile_ok(f->file, false))
+        return 0;
+    if (f->opt->stoppable && stop)
         return 0;
     if (++f->unseen >= LOOK) {
         f->unseen = 0;
@@ -223,6 +225,13 @@ int ep_filter_reject(struct ep_filter *f, const struct ep_error *why,
                      struct ep_error *err)
 {
     return ep_stream_reject(f->in, err, "%s", why->msg);
+}
+
+bool ep_filter_flush(struct ep_filter *f)
+{
+    if (f->prom)
+        return true; /* numbers that are written anew */
+    return ep_outfile_ok(f->file, true) && !ep_outfile_is_whole(f->file);
 }
 
 void ep_filter_write(struct ep_filter *f, const struct ep_record *r)
@@ -329,6 +338,7 @@ int ep_filter_close(struct ep_filter *f, int rc, const char *idle, bool found,
         0) {
         ep_cli_error(&why);
         status = ep_cli_trouble();
+        f->lost = true;
     }
     ep_stream_close(f->in);
     ep_buf_free(&f->text);

@@ -38,6 +38,8 @@ struct ep_filter_options {
        each second until it has; may write records; likewise */
     void (*idle)(void *idle_ctx);
     void *idle_ctx;
+    /* SIGINT or SIGTERM is the end of the input; likewise */
+    bool stoppable;
     bool quiet, verbose, strict, exit_code;
     int64_t max_bad;
 };
@@ -91,6 +93,7 @@ struct ep_filter {
     double begun, due;
     bool shown;
     uint32_t unseen;  /* records since the clock was looked at */
+    bool lost;        /* set by ep_filter_close: the output was not written */
     uint32_t headers; /* bit t: the tsv header of type t was written */
     /* for the program to set: writes the end to out, told the exit status, and
        returns that there shall be. The output is kept then, whatever happened;
@@ -129,6 +132,12 @@ int ep_filter_next(struct ep_filter *f, const struct ep_record **r,
 /* The record just read is refused for the reason in why; see ep_stream. */
 int ep_filter_reject(struct ep_filter *f, const struct ep_error *why,
                      struct ep_error *err) EP_MUST_USE;
+
+/*
+ * Push out what was written so far. True if that is with the reader, for good:
+ * not into a file that is put in place at the end.
+ */
+bool ep_filter_flush(struct ep_filter *f) EP_MUST_USE;
 
 /* Write a record in the form asked for: jsonl, tsv with its header, prom. */
 void ep_filter_write(struct ep_filter *f, const struct ep_record *r);

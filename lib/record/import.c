@@ -141,6 +141,7 @@ int ep_source_start(struct ep_source *s, const char *path,
     }
     if (how->on_wait)
         ep_input_on_wait(s->input, how->on_wait, how->on_wait_ctx);
+    ep_input_stop(s->input, how->stop);
     if (how->buffer_bytes)
         ep_input_small(s->input, how->buffer_bytes);
     s->name = ep_input_name(s->input);

@@ -15,6 +15,7 @@
 #include "base/lines.h"
 #include "record/record.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -33,6 +34,7 @@ struct ep_source_how {
     const struct ep_url_limits *limits; /* of a URL; NULL: the default */
     void (*on_wait)(void *ctx);         /* ep_input_on_wait */
     void *on_wait_ctx;
+    const volatile sig_atomic_t *stop; /* ep_input_stop; NULL: never */
     /* Asked before each line: true makes ep_source_line return EP_EAGAIN, as
        if there were no more at present. NULL: never. */
     bool (*give_up)(void *ctx);

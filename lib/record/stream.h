@@ -34,7 +34,7 @@ struct ep_stream_config {
        folders are looked at every second). An input that has nothing to say
        holds back the others for lateness seconds after its last record. The
        stream ends when *stop becomes true (NULL: never), or all inputs were
-       pipes and have ended. */
+       pipes and have ended. Without follow, *stop ends an input that waits. */
     bool follow;
     double lateness; /* s */
     const volatile sig_atomic_t *stop;

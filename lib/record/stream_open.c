@@ -86,6 +86,7 @@ static struct ep_source_how how_to(struct ep_stream *s)
         .buffer_bytes = s->config.no_merge ? 0 : buffer_of(s->paths.n),
         .on_wait = s->config.follow ? NULL : s->config.on_wait,
         .on_wait_ctx = s->config.ctx,
+        .stop = s->config.stop,
         .give_up = s->config.follow ? ep_stream_give_up : NULL,
         .give_up_ctx = s,
     };

@@ -2,8 +2,9 @@
 /*
  * fuzz_watch.c - any bytes as the course of a few jobs: steps of ranks,
  * workers and jobs, probes and gauges, restarts, odd values. What is found
- * has to make sense: a relief ends what an onset began, an eid is used once,
- * factors are finite and above 0, p is in 0..1, since <= ts.
+ * has to make sense: a relief ends what an onset began, an eid is used again for
+ * what comes again alone, which says so, factors are finite and above 0, p is
+ * in 0..1, since <= ts.
  */
 #include "config.h"
 
@@ -21,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define MAX_SAMPLES 6000 /* an input is to take milliseconds */
 
-enum life { UNKNOWN, OPEN, PERHAPS, OVER };
+enum life { UNKNOWN, OPEN, PERHAPS, OVER, ONCE };
 
 static struct {
     struct ep_watch *watch;
@@ -78,8 +79,13 @@ static void on_finding(void *ctx, const struct ep_finding *f)
     require(!(f->gpu_hours < 0));
     switch (f->kind) {
     case EP_FINDING_ONSET:
+        require(*life != ONCE);
+        /* it flaps */
+        require(*life != OVER || strstr(f->evidence, " time since "));
+        *life = OPEN;
+        break;
     case EP_FINDING_MISSING:
-        require(*life != OVER);
+        require(*life != OVER && *life != ONCE);
         *life = OPEN;
         break;
     case EP_FINDING_RELIEF:
@@ -89,7 +95,7 @@ static void on_finding(void *ctx, const struct ep_finding *f)
         break;
     case EP_FINDING_SPIKE:
         require(*life == UNKNOWN);
-        *life = OVER;
+        *life = ONCE;
         break;
     }
 }

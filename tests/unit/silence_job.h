@@ -81,6 +81,7 @@ struct play {
     unsigned quiet, mute; /* bit r: no gauges; no telemetry but gauges */
     int64_t pid;
     struct ep_rng rng;
+    void (*before)(struct play *p); /* each sign; may be NULL */
 };
 
 static inline void begin(struct play *p, int ranks, enum telling telling,
@@ -120,6 +121,8 @@ static inline void sign(struct play *p, enum ep_sign_kind kind, int r,
     x.host = span(host);
     if (kind != EP_SIGN_OTHER && p->mute >> r & 1)
         return;
+    if (p->before)
+        p->before(p);
     if (ep_silence_take(p->s, &x, NULL) < 0)
         p->seen.bad = true;
 }

@@ -163,7 +163,7 @@ static void many_jobs(void)
     char name[16];
     int rc = 0;
 
-    for (int i = 0; i < 4096; i++) {
+    for (int i = 0; i < 65536; i++) {
         (void)snprintf(name, sizeof name, "j%d", i);
         rc += ep_calls_mute(c, span(name), &err);
     }

@@ -278,7 +278,7 @@ static void check_many(void)
         double factor;
 
         p = strchr(p + 12, ' ');
-        factor = atof(p);
+        factor = strtod(p, NULL);
         ok(factor < last && factor > 16);
         last = factor;
     }

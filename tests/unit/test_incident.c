@@ -128,33 +128,41 @@ static const struct {
     const char *expect;
 } scenes[] = {
     {"a host", host,
-     "onset host=n2 41 1.33 compute\nrelief host=n2 81 1.00 compute\n"},
+     "onset host=n2 41 1.33 cpu-contention\nrelief host=n2 81 1.00 "
+     "cpu-contention\n"},
     {"a stage", stage,
-     "onset pp=1 41 1.30 compute\nrelief pp=1 81 1.00 compute\n"},
+     "onset pp=1 41 1.30 stage-imbalance\nrelief pp=1 81 1.00 "
+     "stage-imbalance\n"},
     {"a replica", replica,
-     "onset dp=3 41 1.30 compute\nrelief dp=3 81 1.00 compute\n"},
+     "onset dp=3 41 1.30 sequence-imbalance\nrelief dp=3 81 1.00 "
+     "sequence-imbalance\n"},
     {"a tensor-parallel group", tensor,
-     "onset dp=1,pp=1 41 1.30 compute\nrelief dp=1,pp=1 81 1.00 compute\n"},
+     "onset dp=1,pp=1 41 1.30 sequence-imbalance\nrelief dp=1,pp=1 81 1.00 "
+     "sequence-imbalance\n"},
     {"two that have nothing in common", two,
      "onset rank=3 41 1.50 compute\nonset rank=21 41 1.30 compute\n"
      "relief rank=3 81 1.00 compute\nrelief rank=21 81 1.00 compute\n"},
     {"a stage, from the first step", stage_from_first,
-     "onset pp=2 1 1.40 compute\n"},
+     "onset pp=2 1 1.40 stage-imbalance\n"},
     {"one rank of the host on top", own_on_top,
-     "onset host=n2 41 1.33 compute\nonset rank=9 61 1.50 compute\n"
-     "relief rank=9 71 1.00 compute\nrelief host=n2 81 1.00 compute\n"},
+     "onset host=n2 41 1.33 cpu-contention\nonset rank=9 61 1.50 compute\n"
+     "relief rank=9 71 1.00 compute\nrelief host=n2 81 1.00 cpu-contention\n"},
     {"and the host is back first", host_first,
-     "onset host=n2 41 1.33 compute\nonset rank=9 61 1.50 compute\n"
-     "relief host=n2 81 1.00 compute\nrelief rank=9 121 1.00 compute\n"},
+     "onset host=n2 41 1.33 cpu-contention\nonset rank=9 61 1.50 compute\n"
+     "relief host=n2 81 1.00 cpu-contention\nrelief rank=9 121 1.00 compute\n"},
     {"one rank of the host stays", one_stays,
-     "onset host=n2 41 1.33 compute\nrelief host=n2 81 1.00 compute\n"
+     "onset host=n2 41 1.33 cpu-contention\nrelief host=n2 81 1.00 "
+     "cpu-contention\n"
      "onset rank=9 81 1.30 compute\nrelief rank=9 101 1.00 compute\n"},
     {"two hosts", two_hosts,
-     "onset host=n2 41 1.33 compute\nonset host=n5 51 1.50 compute\n"
-     "relief host=n5 61 1.00 compute\nrelief host=n2 81 1.00 compute\n"},
+     "onset host=n2 41 1.33 cpu-contention\nonset host=n5 51 1.50 "
+     "cpu-contention\n"
+     "relief host=n5 61 1.00 cpu-contention\nrelief host=n2 81 1.00 "
+     "cpu-contention\n"},
     {"half-way, then back", half_back,
-     "onset host=n2 41 1.50 compute\nrelief host=n2 61 1.20 compute\n"
-     "relief host=n2 81 1.00 compute\n"},
+     "onset host=n2 41 1.50 cpu-contention\nrelief host=n2 61 1.20 "
+     "cpu-contention\n"
+     "relief host=n2 81 1.00 cpu-contention\n"},
     {"spike of a host", host_spike, "spike host=n2 50 2.01 compute\n"},
 };
 
@@ -165,7 +173,7 @@ static void test_scenes(void)
         play(scenes[i].slow, RANKS, 1, 140);
         ok(findings_are(scenes[i].expect, scenes[i].what));
         open_are(scenes[i].slow == stage_from_first
-                     ? "onset pp=2 1 1.40 compute\n"
+                     ? "onset pp=2 1 1.40 stage-imbalance\n"
                      : "");
         end();
     }
@@ -226,7 +234,7 @@ static int asked, answer_at;
 static bool answer(struct ep_comms *c, struct ep_span job, double since,
                    struct ep_comms_place *out)
 {
-    (void)c, (void)job, (void)since;
+    (void)c, (void)job;
     *out = (struct ep_comms_place){.scope = EP_SCOPE_LINK,
                                    .id = "src=n1,dst=n4",
                                    .factor = 3,
@@ -234,7 +242,7 @@ static bool answer(struct ep_comms *c, struct ep_span job, double since,
                                    .evidence = "transfers 3.00x",
                                    .candidates = 1,
                                    .rank = -1};
-    return ++asked >= answer_at;
+    return !isnan(since) && ++asked >= answer_at; /* nothing at first */
 }
 
 static void play_communication(int at)
@@ -258,7 +266,7 @@ static void test_communication(void)
         findings_are("onset src=n1,dst=n4 41 1.44 link\n"
                      "relief src=n1,dst=n4 81 1.00 link\n",
                      "located at once"));
-    ok(asked == 1 && hours[1] > 0);
+    ok(asked <= 2 && hours[1] > 0); /* once before the pace is sure */
     end();
     play_communication(3);
     ok(
