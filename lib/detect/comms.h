@@ -102,6 +102,9 @@ struct ep_comms_place {
     size_t candidates; /* links and hosts that tie, 1 if it is settled */
     int64_t rank;      /* of scope RANK, else -1 */
     bool late;
+    /* s since then by which transfers that it crosses took longer: the most of
+       a communicator, and the most of a pair of ranks; 0 if it is late */
+    double lost;
 };
 
 /*

@@ -269,6 +269,25 @@ static void tear_down(struct trial *t)
     free(t->until);
 }
 
+/* What a series of the set takes more; the most of each sort, together. */
+static double lost(const struct trial *t, const struct hypothesis *best)
+{
+    double most[2] = {0, 0};
+
+    for (size_t i = 0, k = 0; i < t->n; i++) {
+        const struct comms_evidence *e = &t->e[i];
+        double ref = t->classes ? 0 : comms_main(e->track)->ref;
+        bool pair = e->track->src >= 0, in = false;
+
+        for (; k < t->until[i]; k++)
+            in = in || t->in[k] == (uint32_t)(best - t->h) + 1;
+        if (in && e->w > 0)
+            most[pair] = fmax(most[pair], e->nsince * (exp(ref + e->since) -
+                                                       exp(ref + e->before)));
+    }
+    return most[0] + most[1];
+}
+
 static bool locate(const struct comms_job *j, double since,
                    struct ep_comms_place *out)
 {
@@ -280,12 +299,14 @@ static bool locate(const struct comms_job *j, double since,
 
     t.e = e;
     t.least = fmax(j->all->least, classes);
+    t.classes = classes > 0;
     set_up(&t, j);
     weigh(&t);
     best = best_of(&t, &out->p);
     found = best && out->p >= sure && comms_name(&t, best, out);
     if (found) {
         out->factor = exp(best->phi);
+        out->lost = lost(&t, best);
         comms_explain(&t, best, classes > 0, out);
     }
     tear_down(&t);

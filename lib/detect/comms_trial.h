@@ -23,7 +23,8 @@ struct trial {
     const struct comms_evidence *e;
     size_t n;
     double least;
-    bool hosts; /* nodes are hosts */
+    bool hosts;   /* nodes are hosts */
+    bool classes; /* series are compared with others, not with their past */
     struct hypothesis *h;
     size_t nh, cap;
     uint32_t *table; /* of links, number + 1; a power of 2 */

@@ -120,6 +120,15 @@ void ep_incident_forget(struct incident *in)
     free(in);
 }
 
+void ep_incident_unlink(struct incident *in)
+{
+    for (size_t k = 0; k < in->n; k++) {
+        unlink_series(in->link[k]);
+        free(in->link[k]);
+    }
+    in->n = 0;
+}
+
 void ep_incident_leave(struct series *s)
 {
     while (s->links) {

@@ -101,6 +101,9 @@ struct incident {
     struct ep_change rest; /* the relief that is held back */
     int seek;              /* steps for which its place is looked for */
     struct ep_change change;
+    int64_t recheck; /* step at which its ranks are asked again; 0 */
+    bool early;      /* the pace of the job has not shown it yet */
+    double asked_ts; /* early: since when transfers are slow; NaN: the first */
     /* of ranks: who shows it, how sure its cause is, how often that was told
        better than at first */
     struct series *shows;
@@ -165,6 +168,8 @@ void ep_incident_set_who(struct incident *in, enum ep_scope scope,
 struct link *ep_incident_link(const struct incident *in,
                               const struct series *s);
 void ep_incident_join(struct incident *in, struct series *s, double effect);
+
+void ep_incident_unlink(struct incident *in); /* it has no ranks any more */
 
 /* The series has nothing to do with any incident any more. */
 void ep_incident_leave(struct series *s);
@@ -280,6 +285,38 @@ void ep_incident_review(struct ep_watch *w, struct incident *in,
 /* The job's pace changed. */
 void ep_incident_judge_job(struct ep_watch *w, struct job *job,
                            const struct suspicion *x);
+
+/* "step time 1 s -> 2 s" into w->text. */
+void ep_incident_job_text(struct ep_watch *w, const struct ep_change *c);
+
+/*
+ * All ranks were slow in the few steps that were known when it was told: are
+ * they still? If not, it is communication, and told again as that.
+ */
+void ep_incident_recheck(struct ep_watch *w, struct job *job, int64_t step,
+                         double now);
+
+/* ---- incident_calls.c -------------------------------------------------- */
+
+/* Ask where it is. true: that is known now, and told. */
+bool ep_incident_locate(struct ep_watch *w, struct incident *in, double effect,
+                        double now);
+
+/* Its place is looked for in so many steps; 0: no more. */
+void ep_incident_set_seek(struct incident *in, int steps);
+
+/*
+ * The pace shows what was told by the transfers: nothing new, or how much that
+ * is. false: it is something else.
+ */
+bool ep_incident_confirm(struct ep_watch *w, struct job *job,
+                         const struct ep_change *c, double effect, double now);
+
+/*
+ * A step of the job is closed: do its transfers tell what its pace does not yet?
+ * Cost: O(1); where the last steps are slow, that of ep_comms_locate.
+ */
+void ep_incident_listen(struct ep_watch *w, struct job *job, double now);
 
 /* Slow communication whose place is not known: is it now? */
 void ep_incident_seek(struct ep_watch *w, struct job *job, double now);

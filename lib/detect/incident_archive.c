@@ -152,6 +152,13 @@ static void why(struct ep_archive *a, struct ep_watch *w, struct incident *in)
         ep_watch_archive_change(a, &in->change);
     in->p_cause = ep_archive_finite(a, in->p_cause);
     in->again = (int)ep_archive_u64(a, (uint64_t)in->again, INT32_MAX);
+    in->recheck = ep_archive_i64(a, in->recheck, 0, STEP_MAX + NEAR_STEPS);
+    in->early = ep_archive_bool(a, in->early);
+    if (in->early) {
+        in->asked_ts = ep_archive_f64(a, in->asked_ts);
+        ep_archive_require(a, in->ground == GROUND_JOB && !isinf(in->asked_ts),
+                           "an incident was asked for at no time");
+    }
 }
 
 static void incident(struct ep_archive *a, struct ep_watch *w,
@@ -276,4 +283,6 @@ void ep_incident_archive(struct ep_archive *a, struct ep_watch *w,
     all->spike_step = step_of(a, all->spike_step);
     all->ease_step = step_of(a, all->ease_step);
     all->stamp = ep_archive_u64(a, all->stamp, UINT64_MAX);
+    all->wait = (int)ep_archive_u64(a, (uint64_t)all->wait, INT32_MAX);
+    all->waits = (int)ep_archive_u64(a, (uint64_t)all->waits, INT32_MAX - 1);
 }

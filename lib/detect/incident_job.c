@@ -94,6 +94,23 @@ struct busy {
     size_t n;
 };
 
+/*
+ * Ranks have come to longer micro-batches some time: by that factor they work
+ * longer than when they were fastest, and are none the slower.
+ */
+static double longer(struct ep_watch *w, const struct job *job)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < job->ranks.n; i++) {
+        const struct series *s = job->ranks.v[i];
+
+        if (s->basis != BASIS_DUR && s->pace)
+            w->work[n++] = s->shared > 0 ? s->shared : 1;
+    }
+    return n ? ep_median(w->work, n) : 1;
+}
+
 static struct busy ask_ranks(struct ep_watch *w, const struct job *job,
                              const struct ep_change *c)
 {
@@ -104,6 +121,7 @@ static struct busy ask_ranks(struct ep_watch *w, const struct job *job,
     if (!job->ranks.n)
         return b;
     b.common = exp(ep_incident_survey(w, job, &like, c, GROUND_JOB, w->survey));
+    b.common /= longer(w, job);
     for (size_t i = 0; i < job->ranks.n; i++) {
         double y = w->survey[i];
 
@@ -188,7 +206,7 @@ static void place_newcomer(struct ep_watch *w, struct series *s, double factor,
 
 /* ==== The job's own incidents ==== */
 
-static void job_text(struct ep_watch *w, const struct ep_change *c)
+void ep_incident_job_text(struct ep_watch *w, const struct ep_change *c)
 {
     ep_buf_reset(&w->text);
     ep_buf_adds(&w->text, "step time ");
@@ -241,112 +259,16 @@ static void all_ranks(struct ep_watch *w, struct job *job,
         else
             ep_incident_join(in, s, more);
     }
-    job_text(w, &x->c);
+    if (!in->ep.open && x->step - x->c.since_step + 1 < NEAR_STEPS) {
+        in->change = x->c;
+        in->recheck = x->c.since_step + NEAR_STEPS;
+    }
+    ep_incident_job_text(w, &x->c);
     ep_buf_addf(&w->text, ", median busy time of %zu ranks %.2fx", b->n,
                 b->common);
     (void)ep_verdict_ranks(w, EP_SCOPE_JOB, job->ranks.v, job->ranks.n, &x->c,
                            NULL);
     ep_incident_tell(w, in, &x->c, "all-ranks", effect, x->now);
-}
-
-/* Another one of the same scope and id that is open. */
-static struct incident *twin_of(const struct incident *in)
-{
-    const struct incidents *all = &in->who.job->incidents;
-
-    for (size_t i = 0; i < all->n; i++)
-        if (all->v[i] != in && all->v[i]->ground == GROUND_JOB &&
-            all->v[i]->who.scope == in->who.scope &&
-            strcmp(all->v[i]->who.id, in->who.id) == 0)
-            return all->v[i];
-    return NULL;
-}
-
-static const char *cause_of(struct ep_watch *w, struct incident *in,
-                            const struct ep_comms_place *p,
-                            const struct ep_change *c)
-{
-    const struct series *s;
-
-    if (!p->late || p->rank < 0)
-        return p->scope == EP_SCOPE_LINK ? "link" : "network";
-    s = ep_watch_series(w, in->who.job, p->rank, (struct ep_span){"", 0}, NULL);
-    if (!s)
-        return "compute";
-    in->like = NULL;
-    ep_incident_set_who(in, EP_SCOPE_RANK, s->id, s->host, s->rank);
-    return s->pace ? ep_verdict_rank(w, s, c) : "unknown";
-}
-
-/* Ask where it is. true: that is known now, and told. */
-static bool locate(struct ep_watch *w, struct incident *in, double effect,
-                   double now)
-{
-    struct job *job = in->who.job;
-    struct ep_change c = in->change;
-    struct ep_comms_place p;
-    struct incident *twin;
-    const char *cause;
-
-    if (!w->locate ||
-        !w->locate(w->comms, (struct ep_span){job->name, job->len}, c.since_ts,
-                   &p))
-        return false;
-    in->kin = KIN_OTHER;
-    ep_incident_set_who(in, p.scope, p.id,
-                        p.scope == EP_SCOPE_HOST && !strncmp(p.id, "host=", 5)
-                            ? p.id + 5
-                            : NULL,
-                        p.late ? p.rank : -1);
-    cause = cause_of(w, in, &p, &c);
-    c.p = p.p;
-    twin = twin_of(in);
-    if (twin) {
-        /* the same again: it got worse */
-        if (in->ep.open)
-            ep_incident_fold(w, in, twin, &c, now);
-        else
-            ep_incident_forget(in);
-        in = twin;
-        effect *= in->ep.factor;
-        if (in->resting) {
-            ep_incident_wake(in, &c);
-            return true;
-        }
-    }
-    job_text(w, &c);
-    ep_buf_addf(&w->text, "; %s", p.evidence);
-    ep_incident_tell(w, in, &c, cause, effect, now);
-    return true;
-}
-
-static void seek(struct incident *in, int steps)
-{
-    struct incidents *all = &in->who.job->incidents;
-
-    all->seeking += (size_t)(steps > 0) - (size_t)(in->seek > 0);
-    in->seek = steps;
-}
-
-void ep_incident_seek(struct ep_watch *w, struct job *job, double now)
-{
-    struct incidents *all = &job->incidents;
-
-    for (size_t i = 0; i < all->n && all->seeking; i++) {
-        struct incident *in = all->v[i];
-        int left = in->seek - 1;
-
-        if (left < 0)
-            continue;
-        seek(in, left);
-        /* each of the first steps, then now and then */
-        if (in->resting || (SEEK_STEPS - left > 8 && left % 4))
-            continue;
-        seek(in, 0);
-        if (locate(w, in, in->ep.factor, now))
-            return;
-        seek(in, left);
-    }
 }
 
 /* No rank explains it. */
@@ -357,6 +279,8 @@ static void communication(struct ep_watch *w, struct job *job,
     double effect = gain_of(&x->c);
     struct incident *in = find_own(job, cause);
 
+    if (ep_incident_confirm(w, job, &x->c, effect, x->now))
+        return;
     if (in && in->resting) {
         ep_incident_wake(in, &x->c);
         return;
@@ -364,20 +288,50 @@ static void communication(struct ep_watch *w, struct job *job,
     if (!in) {
         in = ep_incident_new(job, KIN_ALL, GROUND_JOB, NULL);
         in->change = x->c;
-        if (b->n > 1 && locate(w, in, effect, x->now))
+        if (b->n > 1 && ep_incident_locate(w, in, effect, x->now))
             return;
         if (b->n > 1 && w->locate)
-            seek(in, SEEK_STEPS);
+            ep_incident_set_seek(in, SEEK_STEPS);
     } else {
         effect *= in->ep.factor;
     }
-    job_text(w, &x->c);
+    ep_incident_job_text(w, &x->c);
     if (b->n)
         ep_buf_addf(&w->text,
                     b->n == 1 ? ", busy time of the %zu rank known unchanged"
                               : ", busy time of %zu ranks unchanged",
                     b->n);
     ep_incident_tell(w, in, &x->c, cause, effect, x->now);
+}
+
+void ep_incident_recheck(struct ep_watch *w, struct job *job, int64_t step,
+                         double now)
+{
+    double half = 1 + w->config.pace.min_change / 2;
+    struct incident *in = find_own(job, "all-ranks");
+    struct busy b;
+
+    if (!in || in->resting || !in->recheck || step < in->recheck)
+        return;
+    in->recheck = 0;
+    ep_incident_unlink(in); /* or it would explain what is asked */
+    b = ask_ranks(w, job, &in->change);
+    if (b.n < 2)
+        return;
+    if (b.common >= half) {
+        for (size_t i = 0; i < job->ranks.n; i++)
+            if (!isnan(w->survey[i]))
+                ep_incident_join(in, job->ranks.v[i],
+                                 exp(w->survey[i]) * b.common);
+        return;
+    }
+    if (ep_incident_locate(w, in, in->ep.factor, now))
+        return;
+    if (w->locate)
+        ep_incident_set_seek(in, SEEK_STEPS);
+    ep_incident_job_text(w, &in->change);
+    ep_buf_addf(&w->text, ", busy time of %zu ranks unchanged", b.n);
+    ep_incident_tell(w, in, &in->change, "communication", in->ep.factor, now);
 }
 
 static void job_onset(struct ep_watch *w, struct job *job,
@@ -446,7 +400,7 @@ static void job_relief(struct ep_watch *w, struct job *job,
         if (in->resting)
             continue;
         if (in->ground == GROUND_JOB || is_gone(in, &x->c)) {
-            job_text(w, &x->c);
+            ep_incident_job_text(w, &x->c);
             (void)ep_incident_over(w, in, &x->c, x->c.factor, x->now);
         } else if (!tells_itself(in)) {
             ep_incident_review(w, in, x);
@@ -479,7 +433,7 @@ static void job_ease(struct ep_watch *w, struct job *job,
     if (!best)
         return;
     factor = best->ep.factor / fall;
-    job_text(w, &x->c);
+    ep_incident_job_text(w, &x->c);
     if (factor < 1 + w->config.pace.min_change)
         (void)ep_incident_over(w, best, &x->c, fmax(factor, 1), x->now);
     else

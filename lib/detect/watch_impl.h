@@ -155,6 +155,7 @@ struct incidents {
     uint64_t stamp;     /* judgements */
     size_t groups;      /* incidents of several ranks */
     size_t seeking;     /* whose place is looked for */
+    int wait, waits;    /* steps until transfers are asked again; times */
 };
 
 /* Saved by watch_archive.c. */

@@ -250,6 +250,9 @@ static void judge_step(struct ep_watch *w, struct job *job, int64_t step,
     ep_incident_judge(w, job, step);
     if (job->incidents.seeking)
         ep_incident_seek(w, job, now);
+    if (job->incidents.n)
+        ep_incident_recheck(w, job, step, now);
+    ep_incident_listen(w, job, now);
     ep_incident_step(w, job, step, now);
     ep_incident_ask(w, job, step, now);
 }

@@ -294,7 +294,7 @@ static int asked, answer_at;
 static bool answer(struct ep_comms *c, struct ep_span job, double since,
                    struct ep_comms_place *out)
 {
-    (void)c, (void)job, (void)since;
+    (void)c, (void)job;
     *out = (struct ep_comms_place){.scope = EP_SCOPE_LINK,
                                    .id = "src=n1,dst=n4",
                                    .factor = 3,
@@ -302,7 +302,7 @@ static bool answer(struct ep_comms *c, struct ep_span job, double since,
                                    .evidence = "transfers 3.00x",
                                    .candidates = 1,
                                    .rank = -1};
-    return ++asked >= answer_at;
+    return !isnan(since) && ++asked >= answer_at; /* nothing at first */
 }
 
 static void play_communication(int at)
@@ -326,7 +326,7 @@ static void test_communication(void)
         findings_are("onset src=n1,dst=n4 41 1.44 link\n"
                      "relief src=n1,dst=n4 81 1.00 link\n",
                      "located at once"));
-    ok(asked == 1 && hours[1] > 0);
+    ok(asked <= 2 && hours[1] > 0); /* once before the pace is sure */
     end();
     play_communication(3);
     ok(
