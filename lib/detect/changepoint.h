@@ -38,7 +38,8 @@
  * 2 sigma (successive differences, which a ramp has not), their median has to be
  * beyond the threshold by 1.645 of its own standard errors. The long windows
  * compare with the best sustained level, which finds ramps whose steps are each
- * too small.
+ * too small; the scatter of a window is that about a rising line through the
+ * medians of its halves, if that is less.
  *
  * Spike. Samples >= spike_factor x level and 6 sigma above it that do not
  * last. Reported when over; periodic ones only until the period is known

@@ -30,7 +30,7 @@ double ep_incident_standing(const struct series *s, const struct ep_change *c,
 double ep_incident_common(double *v, size_t n)
 {
     /* one of them, and not between two: they may be far apart */
-    double at = n > 1 ? floor(COMMON * (double)(n - 1)) / (double)(n - 1) : 0;
+    double at = n > 1 ? (ceil(COMMON * (double)n) - 1) / (double)(n - 1) : 0;
 
     return ep_quantile(v, n, at);
 }

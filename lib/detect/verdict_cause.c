@@ -87,26 +87,38 @@ static int samples_since(const struct ep_watch *w, const struct series *s,
     return n;
 }
 
+static double middle_of(const double *v, int n)
+{
+    double w[EP_WATCH_WINDOW_MAX];
+
+    memcpy(w, v, (size_t)n * sizeof *v);
+    return ep_median(w, (size_t)n);
+}
+
 /*
  * By how many standard deviations the scatter of samples is above that of noise
- * of this sigma: from the median of their successive differences, which neither
- * a ramp nor a spike in a few of them disturbs. Of normal noise |difference|
- * has the median 0.954 sigma; the log of the median of m has a deviation of
- * about 1.3 / sqrt(m). NaN: too few.
+ * of this sigma: from the median of their successive differences, as they are
+ * or less what the medians of the two halves differ by, so that neither a ramp
+ * nor a spike in a few of them disturbs it. Of normal noise |difference| has the
+ * median 0.954 sigma; the log of the median of m has a deviation of about
+ * 1.3 / sqrt(m). NaN: too few.
  */
 static double scatter_z(const double *v, int n, double sigma)
 {
-    double d[EP_WATCH_WINDOW_MAX], slope;
-    int m = n - 1;
+    double d[EP_WATCH_WINDOW_MAX], slope, flat;
+    int m = n - 1, half = n / 2;
 
     if (n < SCATTER_MIN || !(sigma > 0))
         return (double)NAN;
+    slope =
+        log(middle_of(v + n - half, half) / middle_of(v, half)) / (n - half);
     for (int i = 0; i < m; i++)
-        d[i] = log(v[i + 1] / v[i]);
-    slope = ep_median(d, (size_t)m);
+        d[i] = fabs(log(v[i + 1] / v[i]));
+    flat = ep_median(d, (size_t)m);
     for (int i = 0; i < m; i++)
-        d[i] = fabs(d[i] - slope);
-    return log(ep_median(d, (size_t)m) / (0.954 * sigma)) * sqrt(m) / 1.3;
+        d[i] = fabs(log(v[i + 1] / v[i]) - slope);
+    return log(fmin(flat, ep_median(d, (size_t)m)) / (0.954 * sigma)) *
+           sqrt(m) / 1.3;
 }
 
 /* Lowest and highest tenth of the excess over the usual level, in per cent. */
