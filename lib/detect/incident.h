@@ -234,8 +234,13 @@ double ep_incident_common(double *v, size_t n);
 /*
  * Product of the effects on a series of what did not begin with the change. What
  * a set of ranks has is not the beginning of what makes a slow rank slower.
+ * shared: with what all have.
  */
-double ep_incident_earlier(const struct series *s, const struct ep_change *c);
+double ep_incident_earlier(const struct series *s, const struct ep_change *c,
+                           bool shared);
+
+/* Product of the effects on a series of what all ranks have. */
+double ep_incident_shared(const struct series *s);
 
 /*
  * y [ranks of the job]: the logarithm of what is new since a change, with what

@@ -180,7 +180,8 @@ static void place_worst(struct ep_watch *w, struct series *s, double factor,
     x.c.factor = ep_incident_standing(s, &job->c, GROUND_PACE) / s->handicap;
     x.c.before = healthy;
     x.c.after = healthy * x.c.factor;
-    x.excess = factor * ep_incident_effects(s, NULL) / s->handicap;
+    x.excess = factor * ep_incident_effects(s, NULL) /
+               (ep_incident_shared(s) * s->handicap);
     ep_incident_place(w, &x, w->survey);
 }
 

@@ -41,12 +41,14 @@ static bool is_near(const struct incident *in, const struct ep_change *c)
            llabs((long long)(in->ep.step - c->since_step)) < NEAR_STEPS;
 }
 
-double ep_incident_earlier(const struct series *s, const struct ep_change *c)
+double ep_incident_earlier(const struct series *s, const struct ep_change *c,
+                           bool shared)
 {
     double effects = 1;
 
     for (const struct link *l = s->links; l; l = l->next)
-        if (!is_near(l->in, c) || (c->worsening && l->in->kin != KIN_RANK))
+        if ((shared || l->in->kin != KIN_ALL) &&
+            (!is_near(l->in, c) || (c->worsening && l->in->kin != KIN_RANK)))
             effects *= l->effect;
     return effects;
 }
@@ -66,7 +68,7 @@ double ep_incident_survey(struct ep_watch *w, const struct job *job,
             continue;
         y[i] = log(ep_incident_standing(r, c, ground) /
                    (ground == GROUND_JOB ? ep_incident_effects(r, NULL)
-                                         : ep_incident_earlier(r, c)));
+                                         : ep_incident_earlier(r, c, true)));
         if (!isnan(y[i]))
             w->work[n++] = y[i];
     }
@@ -104,12 +106,27 @@ static struct incident *belongs_to(const struct ep_watch *w,
     return NULL;
 }
 
-/* What the test itself says of the rank that it found, less what all do. */
+double ep_incident_shared(const struct series *s)
+{
+    double effects = 1;
+
+    for (const struct link *l = s->links; l; l = l->next)
+        if (l->in->kin == KIN_ALL)
+            effects *= l->effect;
+    return effects;
+}
+
+/*
+ * What the test itself says of the rank that it found, less what all do, if that
+ * was not told.
+ */
 static double own_standing(const struct suspicion *x)
 {
-    return bounded(x->ground == GROUND_PEERS
-                       ? x->c.factor
-                       : fmin(x->c.factor, x->excess) * x->s->handicap);
+    return bounded(
+        x->ground == GROUND_PEERS
+            ? x->c.factor
+            : fmin(x->c.factor, x->excess * ep_incident_shared(x->s)) *
+                  x->s->handicap);
 }
 
 /* The incident of this rank alone. */

@@ -68,7 +68,7 @@ static double already(const struct series *r, const struct ep_change *c)
                      ? r->ep.factor
                      : 1;
 
-    return fmax(own, ep_incident_earlier(r, c) / r->handicap);
+    return fmax(own, ep_incident_earlier(r, c, false) / r->handicap);
 }
 
 /*
