@@ -145,7 +145,7 @@ static bool check(const struct expected *e, const char *cause, double p)
 static const struct expected of_rank[] = {
     {"nothing is known",
      STEADY,
-     {{NULL}},
+     {{0}},
      "compute",
      0.3,
      {"tokens normal", "!clocks"}},
@@ -272,7 +272,7 @@ static const struct expected of_rank[] = {
      "storage",
      0.6,
      {"data loading 5 ms -> 250 ms", "clocks"}},
-    {"pauses", PAUSES, {{NULL}}, "gc", 0.7, {"pauses: excess "}},
+    {"pauses", PAUSES, {{0}}, "gc", 0.7, {"pauses: excess "}},
     {"pauses, all else normal",
      PAUSES,
      {{SM, 1.98e9, 1.98e9, 5, OF_RANK, false},
@@ -318,8 +318,8 @@ static void test_rank(void)
 }
 
 static const struct expected of_host[] = {
-    {"nothing is known", STEADY, {{NULL}}, "cpu-contention", 0.5, {NULL}},
-    {"pauses", PAUSES, {{NULL}}, "storage", 0.5, {"pauses: excess "}},
+    {"nothing is known", STEADY, {{0}}, "cpu-contention", 0.5, {NULL}},
+    {"pauses", PAUSES, {{0}}, "storage", 0.5, {"pauses: excess "}},
     {"waits for I/O",
      STEADY,
      {{IO, 0.01, 0.4, 5, OF_HOST, true},
@@ -350,7 +350,7 @@ static void test_sets(void)
         "a stage",         STEADY, {{SM, 1.98e9, 1.98e9, 5, OF_RANK, false}},
         "stage-imbalance", 0.8,    {"clocks"}};
     static const struct expected group = {
-        "a replica",          LONGER, {{NULL}},
+        "a replica",          LONGER, {{0}},
         "sequence-imbalance", 0.9,    {"tokens per micro-batch 1.50x"}};
     const char *cause;
     double p;
@@ -377,7 +377,7 @@ static void test_sets(void)
 /* Nobody works longer: what is slow is between them. */
 static void test_communication(void)
 {
-    static const struct expected quiet = {"quiet",   STEADY, {{NULL}},
+    static const struct expected quiet = {"quiet",   STEADY, {{0}},
                                           "network", 0.7,    {NULL}};
     static const struct expected drops = {
         "drops",
@@ -412,7 +412,7 @@ static void test_communication(void)
 static void test_from_the_start(void)
 {
     static const struct expected slow = {
-        "from the start", STEADY, {{NULL}}, "", 0, {NULL}};
+        "from the start", STEADY, {{0}}, "", 0, {NULL}};
     double p;
 
     begin();
