@@ -233,7 +233,8 @@ static void suspicion(struct ep_archive *a, struct ep_watch *w, struct job *job,
 static void held(struct ep_archive *a, struct ep_watch *w, struct job *job)
 {
     struct incidents *all = &job->incidents;
-    size_t n = ep_archive_size(a, all->nheld, EP_WATCH_MAX_SERIES * 8, 60);
+    size_t n =
+        ep_archive_size(a, all->nheld, (size_t)EP_WATCH_MAX_SERIES * 8, 60);
 
     if (!a->saving)
         all->held = ep_grow(all->held, &all->held_cap, n, sizeof *all->held);

@@ -311,7 +311,7 @@ static void members(struct ep_archive *a, struct ep_watch *w, struct job *job,
 /* The work of an open step. There is room for two more (watch_work.c). */
 static void load(struct ep_archive *a, struct load *l)
 {
-    size_t n = ep_archive_size(a, l->n, EP_WATCH_MAX_SERIES * 16, 9);
+    size_t n = ep_archive_size(a, l->n, (size_t)EP_WATCH_MAX_SERIES * 16, 9);
 
     l->moved = (size_t)ep_archive_u64(a, l->moved, UINT32_MAX);
     l->most = ep_archive_finite(a, l->most);
