@@ -180,7 +180,7 @@ static void lates(struct ep_archive *a, struct ep_comms *c,
             return;
         t->late = ep_calloc(COMMS_LATES, sizeof *t->late);
     }
-    for (uint32_t i = 0; i < n && ep_archive_ok(a); i++) {
+    for (uint32_t i = 0; t->late && i < n && ep_archive_ok(a); i++) {
         struct comms_late *l = &t->late[i];
 
         l->ts = ep_archive_finite(a, l->ts);
