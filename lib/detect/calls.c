@@ -5,6 +5,7 @@
 #include "detect/calls_impl.h"
 
 #include "base/mem.h"
+#include "detect/hash.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -172,26 +173,6 @@ static void on_iteration(void *ctx, const struct ep_iteration *it)
 
 /* ==== Calls ==== */
 
-static uint64_t mix(uint64_t h, uint64_t w)
-{
-    h = (h ^ w) * UINT64_C(0x9e3779b97f4a7c15);
-    return h ^ h >> 29;
-}
-
-static uint64_t hash_of(struct ep_span s)
-{
-    uint64_t h = s.len, w;
-    size_t i = 0;
-
-    for (; i + 8 <= s.len; i += 8) {
-        memcpy(&w, s.ptr + i, 8);
-        h = mix(h, w);
-    }
-    for (w = 0; i < s.len; i++)
-        w = w << 8 | (unsigned char)s.ptr[i];
-    return mix(h, w);
-}
-
 /* The number that the rank has given to a communicator. */
 static uint32_t comm_of(struct caller *who, uint64_t hash)
 {
@@ -215,15 +196,15 @@ static uint32_t comm_of(struct caller *who, uint64_t hash)
 
 static uint64_t symbol_of(struct caller *who, const struct ep_call *c)
 {
-    uint64_t h = mix(c->p2p, hash_of(c->op));
+    uint64_t h = ep_hash_mix(c->p2p, ep_hash_span(c->op));
 
-    h = mix(h, comm_of(who, hash_of(c->comm)));
-    h = mix(h, (uint64_t)c->nranks);
-    h = mix(h, (uint64_t)c->bytes);
+    h = ep_hash_mix(h, comm_of(who, ep_hash_span(c->comm)));
+    h = ep_hash_mix(h, (uint64_t)c->nranks);
+    h = ep_hash_mix(h, (uint64_t)c->bytes);
     /* to whom, as seen from here: alike for all stages of a pipeline */
     if (c->peer >= 0 && c->comm_rank >= 0)
-        h = mix(h, (uint64_t)(c->peer - c->comm_rank));
-    return mix(h, h >> 32);
+        h = ep_hash_mix(h, (uint64_t)(c->peer - c->comm_rank));
+    return ep_hash_mix(h, h >> 32);
 }
 
 static struct job *find_job(struct ep_calls *c, struct ep_span name,

@@ -8,6 +8,7 @@
 #include "detect/comms_impl.h"
 
 #include "base/mem.h"
+#include "detect/hash.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -83,25 +84,11 @@ int32_t comms_host(const struct comms_member *m)
 
 /* ==== Names ==== */
 
-static uint64_t mix(uint64_t h, uint64_t w)
-{
-    h = (h ^ w) * UINT64_C(0x9e3779b97f4a7c15);
-    return h ^ h >> 29;
-}
-
 static uint64_t hash_of(struct ep_span s)
 {
-    uint64_t h = s.len, w;
-    size_t i = 0;
+    uint64_t h = ep_hash_span(s);
 
-    for (; i + 8 <= s.len; i += 8) {
-        memcpy(&w, s.ptr + i, 8);
-        h = mix(h, w);
-    }
-    for (w = 0; i < s.len; i++)
-        w = w << 8 | (unsigned char)s.ptr[i];
-    h = mix(h, w);
-    return mix(h, h >> 32);
+    return ep_hash_mix(h, h >> 32);
 }
 
 static bool is_job(const struct comms_job *j, struct ep_span name)
@@ -460,11 +447,11 @@ static int64_t number(struct comms_track *t, int64_t told, int64_t *seq,
 
 static uint64_t kind_of(const struct ep_call *call)
 {
-    uint64_t h = mix(call->p2p, call->p2p ? 0 : hash_of(call->op));
+    uint64_t h = ep_hash_mix(call->p2p, call->p2p ? 0 : hash_of(call->op));
 
-    h = mix(h, (uint64_t)call->bytes);
-    h = mix(h, (uint64_t)call->nranks);
-    return mix(h, h >> 32);
+    h = ep_hash_mix(h, (uint64_t)call->bytes);
+    h = ep_hash_mix(h, (uint64_t)call->nranks);
+    return ep_hash_mix(h, h >> 32);
 }
 
 static bool has_word(struct ep_span s, const char *word)

@@ -12,6 +12,7 @@
 #include "config.h"
 
 #include "detect/comms.h"
+#include "feed/feed.h"
 #include "record/record.h"
 
 #include <math.h>
@@ -21,23 +22,9 @@
 
 static int take(struct ep_comms *c, const struct ep_record *r)
 {
-    struct ep_call x = {
-        .job = ep_record_str(r, EP_K_JOB),
-        .host = ep_record_str(r, EP_K_HOST),
-        .op = ep_record_str(r, EP_K_OP),
-        .comm = ep_record_str(r, EP_K_COMM),
-        .rank = ep_record_int(r, EP_K_RANK, -1),
-        .pid = ep_record_int(r, EP_K_PID, -1),
-        .nranks = ep_record_int(r, EP_K_NRANKS, -1),
-        .comm_rank = ep_record_int(r, EP_K_COMM_RANK, -1),
-        .peer = ep_record_int(r, EP_K_PEER, -1),
-        .bytes = ep_record_int(r, EP_K_BYTES, -1),
-        .seq = ep_record_int(r, EP_K_SEQ, -1),
-        .p2p = r->type == EP_P2P,
-        .ts = ep_record_num(r, EP_K_TS),
-        .dur = ep_record_num(r, EP_K_DUR),
-    };
+    struct ep_call x;
 
+    ep_feed_call(r, &x);
     return ep_comms_take(c, &x, NULL);
 }
 
